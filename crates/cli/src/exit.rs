@@ -4,13 +4,11 @@
 //! [`code`] prints the error of a command. A broken pipe is success: the reader of our output had
 //! enough.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use reuselens::units::{shown, shown_lines};
+use reuselens::io::console;
 
 use crate::interrupt;
 use crate::say::tell;
@@ -60,9 +58,9 @@ pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Erro
 pub fn code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if console::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell!("reuselens: {}", message(&error));
+            tell!("reuselens: {}", console::message(error.as_ref()));
             if let Some(code) = interrupt::code() {
                 code
             } else if is_usage(&error) {
@@ -74,44 +72,12 @@ pub fn code(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// What went wrong and why. A cause that the text already has is not repeated.
-fn message(error: &anyhow::Error) -> String {
-    if is_full(error) {
-        return format!("cannot write to the standard output: {error}");
-    }
-    error.chain().fold(String::new(), |text, cause| {
-        let cause = without_numbers(&cause.to_string());
-        match (text.is_empty(), text.contains(&cause)) {
-            (true, _) => cause,
-            (false, true) => text,
-            (false, false) => format!("{text}: {cause}"),
-        }
-    })
-}
-
-/// A message without the system's numbers of errors, which follow their names:
-/// `No such file or directory (os error 2)`.
-fn without_numbers(message: &str) -> String {
-    const NUMBER: &str = " (os error ";
-    let mut parts = message.split(NUMBER);
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
-        match rest.strip_prefix(')').filter(|_| rest.len() < part.len()) {
-            Some(rest) => text.push_str(rest),
-            None => text.extend([NUMBER, part]),
-        }
-    }
-    text
-}
-
 /// Usage errors, `--help` and `--version`, as clap words them.
 pub fn usage(mut error: clap::Error) -> ExitCode {
     explain(&mut error);
-    let steers = |word: OsString| matches!(shown(&word.to_string_lossy()), Cow::Owned(_));
-    if error.use_stderr() && std::env::args_os().any(steers) {
-        // The text repeats arguments, and is coloured: without colours it can be made harmless.
-        eprint!("{}", shown_lines(&error.render().to_string()));
+    if error.use_stderr() && console::arguments_have_controls() {
+        // The text is coloured: without colours it can be made harmless.
+        console::error_text(&error.render().to_string());
     } else {
         // A closed output is no reason to fail.
         let _ = error.print();
@@ -166,41 +132,8 @@ fn suggest(error: &mut clap::Error, tip: String) {
     error.insert(ContextKind::Suggested, tips);
 }
 
-/// Whether there is no room for what is printed. Errors of files name their file; one without a
-/// name is of standard output.
-fn is_full(error: &anyhow::Error) -> bool {
-    let bare = error.downcast_ref::<io::Error>();
-    bare.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
-        && error.chain().count() == 1
-}
-
 /// Whether the command was used wrongly.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     let ours = error.downcast_ref::<reuselens::Error>();
     error.downcast_ref::<Usage>().is_some() || ours.is_some_and(reuselens::Error::is_usage)
-}
-
-/// Whether the reader of our output has closed it.
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_error_numbers_are_removed_from_messages() {
-        let error = io::Error::from_raw_os_error(2);
-        let text = without_numbers(&format!("cannot read a: {error}; look"));
-        assert!(text.starts_with("cannot read a: ") && text.ends_with("; look"));
-        assert!(!text.contains("os error"), "{text}");
-        for other in ["a (os error )", "a (os error 2", "a (os error x)", "plain"] {
-            assert_eq!(without_numbers(other), other);
-        }
-    }
 }

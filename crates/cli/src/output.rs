@@ -1,7 +1,7 @@
 //! [`Show`]: the options of all commands that show a profile, and the code that follows them:
 //! summary, page, exports.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, ScopedJoinHandle};
 
@@ -145,7 +145,7 @@ impl Show {
     /// The summary on standard output, unless that belongs to an export or is not wanted.
     pub fn summary(&self, shown: &ShownProfile<'_>) -> anyhow::Result<()> {
         let text = self.summary_text(shown)?;
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        Ok(say::bytes(text.as_bytes())?)
     }
 
     /// The text of that summary; empty if there is none.
@@ -202,7 +202,7 @@ impl Show {
             ..self.diff_options(after, names)?
         };
         let text = reuselens_report::diff(before, after, &options)?;
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        Ok(say::bytes(text.as_bytes())?)
     }
 
     /// The comparison as JSON, with the limits that were checked, if it was asked for.
@@ -314,7 +314,7 @@ impl Show {
 
     fn write(&self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         if is_standard_output(path) {
-            std::io::stdout().write_all(bytes)?;
+            say::bytes(bytes)?;
             return Ok(());
         }
         write_whole(path, bytes, self.force)

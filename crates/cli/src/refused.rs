@@ -6,9 +6,10 @@ use std::io;
 use reuselens::hugepages::{
     Allocator, OutOfMemory, address_space_limit, catch, data_limit, out_of_memory,
 };
+use reuselens::io::console::is_broken_pipe;
 use reuselens::units::Bytes;
 
-use crate::exit::{Outcome, is_broken_pipe, is_usage};
+use crate::exit::{Outcome, is_usage};
 
 /// Does the work of a command. If it fails because the system refuses memory, the message names the
 /// limit and gives the command's `advice`, which is what else helps than a higher limit.
@@ -38,7 +39,7 @@ fn cause(error: &anyhow::Error, refused: Option<OutOfMemory>) -> Option<OutOfMem
     if let Some(reuselens::Error::Memory(refused)) = error.downcast_ref() {
         return Some(*refused);
     }
-    let has_another = is_broken_pipe(error) || is_usage(error) || is_of_system(error);
+    let has_another = is_broken_pipe(error.as_ref()) || is_usage(error) || is_of_system(error);
     refused.filter(|_| !has_another)
 }
 

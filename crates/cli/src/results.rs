@@ -10,7 +10,7 @@ use reuselens::locality::Profile;
 use reuselens_report::ShownProfile;
 
 use crate::output::{Rendered, Show};
-use crate::say::tell;
+use crate::say::{self, tell};
 
 /// The profile and the page that a run leaves behind. They are begun before the work, so that what
 /// cannot be written is known before it.
@@ -72,7 +72,7 @@ impl Results {
             );
         }
         // Results that cannot be written are at least printed: the work may have taken long.
-        let printed = std::io::stdout().write_all(rendered.summary.as_bytes());
+        let printed = say::bytes(rendered.summary.as_bytes());
         show.warn(profile);
         written?;
         printed?;
@@ -206,7 +206,7 @@ pub fn check_outputs<'a>(
 /// Writes a file completely or not at all; `-` is standard output.
 pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     if is_standard_output(path) {
-        std::io::stdout().write_all(text.as_bytes())?;
+        say::bytes(text.as_bytes())?;
         return Ok(());
     }
     write_whole(path, text.as_bytes(), force)

@@ -1,6 +1,7 @@
 //! A disk that is full, and a limit on the size of files: the reason is said, and what was written
 //! stays readable.
 
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -116,6 +117,45 @@ fn profiles_and_conversions_on_a_full_disk_leave_nothing() {
         .says(&["cannot write", "small/run.txt", "No space left"]);
     let left: Vec<_> = std::fs::read_dir(place.path("small")).unwrap().collect();
     assert_eq!(left.len(), 1, "the filler alone: {left:?}");
+}
+
+/// A file on a disk that is always full.
+fn full() -> File {
+    OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn full_standard_output_is_named() {
+    let place = Place::new();
+    place.write("a.din", "0 1000\n1 1008\n0 1000\n");
+    place.run(&["analyze", "-q", "a.din", "-o", "a"]).succeeds();
+    for words in [
+        "man",
+        "completions bash",
+        "formats",
+        "engines",
+        "info a.din",
+        "convert a.din - --to text",
+        "report a.rlprof",
+        // There is no line break at its end.
+        "report a.rlprof --svg -",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        Done::of(place.command(&words).stdout(full()))
+            .fails(1)
+            .says(&["cannot write to standard output: No space left"]);
+    }
+}
+
+#[test]
+fn message_that_cannot_be_written_does_not_change_the_exit_code() {
+    let place = Place::new();
+    // The last one is printed without its control character.
+    for (word, code) in [("nothing", 1), ("--none", 2), ("--\u{1b}", 2)] {
+        let mut command = place.command(&["info", word]);
+        let status = command.stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{word:?}");
+    }
 }
 
 #[test]

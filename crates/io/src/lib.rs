@@ -4,7 +4,8 @@
 //! gzip, zstd, xz and zip. [`AtomicFile`] is an output file that appears only when it is complete.
 //! [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of variable
 //! length: both file formats of this project consist of these two. [`open_regular_file`] and
-//! [`read_object_file`] open files whose names come from a trace or a program.
+//! [`read_object_file`] open files whose names come from a trace or a program. [`console`] is what
+//! the command lines print.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.
@@ -13,6 +14,7 @@
 
 mod atomic_file;
 pub mod chunk;
+pub mod console;
 mod error;
 mod input;
 mod object_file;

@@ -3,8 +3,9 @@
 //! [`code`] prints the error of a command. A broken pipe is success: the reader of our output had
 //! enough.
 
-use std::io;
 use std::process::ExitCode;
+
+use reuselens_io::console;
 
 use crate::say::tell;
 
@@ -28,10 +29,10 @@ pub fn code(outcome: Outcome) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
     };
-    if is_broken_pipe(&error) {
+    if console::is_broken_pipe(error.as_ref()) {
         return ExitCode::SUCCESS;
     }
-    tell!("presponse: {}", message(&error));
+    tell!("presponse: {}", console::message(error.as_ref()));
     match error.downcast_ref::<WrongUsage>() {
         Some(_) => ExitCode::from(2),
         None => ExitCode::FAILURE,
@@ -46,23 +47,4 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         true => ExitCode::from(2),
         false => ExitCode::SUCCESS,
     }
-}
-
-/// What went wrong and why. A cause that the text already has is not repeated.
-fn message(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |text, cause| {
-        let cause = cause.to_string();
-        match (text.is_empty(), text.contains(&cause)) {
-            (true, _) => cause,
-            (false, true) => text,
-            (false, false) => format!("{text}: {cause}"),
-        }
-    })
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }

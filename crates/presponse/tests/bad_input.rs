@@ -27,6 +27,11 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
         ),
         ("run graph --stream none", 1, "there is no such file"),
         (
+            "run graph --stream untimed -o none/page.html",
+            1,
+            "No such file or directory",
+        ),
+        (
             "run names --stream stream",
             1,
             "line 1: 'anna' is no id of a vertex",
@@ -106,6 +111,7 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
             "{line}: {found} {error}"
         );
         assert!(!error.contains("panicked"), "{error}");
+        assert!(!error.contains("os error"), "{error}");
     }
 }
 

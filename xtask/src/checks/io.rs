@@ -20,6 +20,7 @@ const PURE: [&str; 7] = [
 ];
 const MODULES: [&str; 3] = ["fs", "process", "net"];
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
+const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
 const MACROS: [&str; 5] = ["println", "print", "eprintln", "eprint", "dbg"];
 
 const MAY_READ: &[Exception] = &[
@@ -40,6 +41,22 @@ const MAY_PRINT: &[Exception] = &[
     Exception {
         path: "crates/presponse/src/",
         reason: "it is a command line",
+    },
+    Exception {
+        path: "crates/io/src/console.rs",
+        reason: "what both command lines print with",
+    },
+    Exception {
+        path: "crates/cuda/src/nvcc/",
+        reason: "it is the command that a build runs in the place of nvcc",
+    },
+    Exception {
+        path: "crates/cuda/src/run.rs",
+        reason: "it sends the program's standard output to standard error",
+    },
+    Exception {
+        path: "crates/capture/src/program.rs",
+        reason: "as above",
     },
     Exception {
         path: "crates/testing/src/",
@@ -75,7 +92,7 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
             findings.extend(prints(&code).into_iter().map(|(at, what)| {
                 finding(
                     at,
-                    format!("a library prints ({what}!)"),
+                    format!("a library prints ({what})"),
                     "return it, or make it an error",
                 )
             }));
@@ -142,13 +159,17 @@ fn first_names(rest: &str) -> Vec<String> {
     names
 }
 
-fn prints(code: &str) -> Vec<(usize, &'static str)> {
-    let calls = |name: &'static str| {
+/// Macros that print, and outputs that are opened: `io::stdout()`.
+fn prints(code: &str) -> Vec<(usize, String)> {
+    let calls = |name: &'static str, mark: &'static str| {
         let places =
-            source::words(code, name).filter(|at| code[at + name.len()..].starts_with('!'));
-        places.map(move |at| (at, name)).collect::<Vec<_>>()
+            source::words(code, name).filter(move |at| code[at + name.len()..].starts_with(mark));
+        places.map(move |at| (at, format!("{name}{mark}")))
     };
-    MACROS.into_iter().flat_map(calls).collect()
+    let macros = MACROS.into_iter().flat_map(|name| calls(name, "!"));
+    macros
+        .chain(OUTPUTS.into_iter().flat_map(|name| calls(name, "()")))
+        .collect()
 }
 
 #[cfg(test)]
@@ -177,5 +198,8 @@ mod tests {
         let text = "fn f() { println!(\"x\") }\n#[cfg(test)]\nmod tests { fn g() { eprintln!() } }";
         assert_eq!(lines("crates/trace/src/a.rs", text), [1]);
         assert_eq!(lines("crates/cli/src/a.rs", text), [0; 0]);
+        let text = "fn f() { io::stderr().write(b\"x\"); }\nfn g() { command.stderr(null); }";
+        assert_eq!(lines("crates/trace/src/a.rs", text), [1]);
+        assert_eq!(lines("crates/io/src/console.rs", text), [0; 0]);
     }
 }

@@ -16,7 +16,7 @@ pub use reuselens::capture::toolchain::Language;
 
 use super::Cli;
 use crate::exit::{Outcome, usage};
-use crate::say::tell;
+use crate::say::{stdout, tell};
 
 /// Call the system's compiler with instrumentation switched on
 ///
@@ -56,7 +56,7 @@ impl Args {
             return Ok(help(language));
         }
         if self.arguments == ["--rl-rustflags"] {
-            writeln!(std::io::stdout(), "{}", toolchain::rust_flags()?)?;
+            writeln!(stdout(), "{}", toolchain::rust_flags()?)?;
             return Ok(ExitCode::SUCCESS);
         }
         let status = toolchain::compile_announcing_pass(language, &self.arguments, || {

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::Cli;
 use crate::exit::Outcome;
+use crate::say;
 
 /// Print completions for a shell
 ///
@@ -22,7 +23,7 @@ impl Args {
     pub fn run(self) -> Outcome {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "reuselens", &mut text);
-        std::io::Write::write_all(&mut std::io::stdout(), &text)?;
+        say::bytes(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -16,7 +16,7 @@ use crate::exit::{self, Outcome, Usage};
 use crate::options::granularity;
 use crate::output::{check_outputs, write_whole};
 use crate::progress::Meter;
-use crate::say::tell;
+use crate::say::{stdout, tell};
 use crate::watched::DamageWatch;
 use crate::{charts, options};
 
@@ -99,7 +99,7 @@ impl Args {
         if self.bench {
             return self.bench_options.run();
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         let auto = "the default: counting, and sampled where memory is short, which is said then";
         writeln!(out, "{:10} {:12} {auto}", "auto", "exact or not")?;
         for engine in ENGINES {
@@ -237,9 +237,10 @@ impl BenchOptions {
             let picture = reuselens_report::chart(&charts::panels(report));
             write_whole(path, picture.as_bytes(), self.force)?;
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         if json_is_out {
             out.write_all(shown_json(&report.json()).as_bytes())?;
+            out.flush()?;
             return Ok(());
         }
         out.write_all(shown_lines(&report.markdown()).as_bytes())?;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use reuselens::formats::FORMATS;
 
 use crate::exit::Outcome;
+use crate::say::stdout;
 
 /// List the trace formats that can be read and written
 #[derive(clap::Args, Debug)]
@@ -14,7 +15,7 @@ pub struct Args {}
 impl Args {
     /// Prints the list.
     pub fn run(self) -> Outcome {
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         let does = |flag: bool, verb: &'static str| if flag { verb } else { "" };
         for format in FORMATS {
             writeln!(

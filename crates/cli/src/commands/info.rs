@@ -15,7 +15,7 @@ use crate::holdings;
 use crate::options;
 use crate::output::{check_outputs, write_whole};
 use crate::part::{self, PartArgs};
-use crate::say::say;
+use crate::say::{say, stdout};
 
 /// Say what a trace holds: accesses, threads, modules, whether it is complete
 #[derive(clap::Args, Debug)]
@@ -58,7 +58,7 @@ impl Args {
             // The file's bytes are not those of the part.
             survey.bytes = None;
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = stdout();
         if let Some(path) = &self.json {
             let text = holdings::document(&self.trace, &survey).to_string();
             let mut text = shown_json(&text).into_owned();

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 
 use super::Cli;
 use crate::exit::Outcome;
+use crate::say;
 
 /// Print the manual page
 ///
@@ -30,7 +31,7 @@ impl Args {
         };
         let mut text = Vec::new();
         page.render(&mut text)?;
-        std::io::Write::write_all(&mut std::io::stdout(), &text)?;
+        say::bytes(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

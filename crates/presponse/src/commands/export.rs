@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use reuselens_graph::EdgeKind;
 use reuselens_io::AtomicFile;
+use reuselens_io::console::NamedOutput;
 use reuselens_units::counted;
 
 use super::shared::StreamOptions;
 use crate::differences::DifferenceWriter;
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::read_graph;
-use crate::say::{NamedOutput, stdout, tell};
+use crate::say::{stdout, tell};
 use crate::state;
 
 /// Write batches as lines `from to batch difference`, for differential dataflow and others

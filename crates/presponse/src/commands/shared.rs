@@ -14,7 +14,7 @@ use crate::batches::{BatchLimit, Batches};
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
 use crate::progress::BatchMeter;
-use crate::say::{say, stdout, tell};
+use crate::say::{self, say, tell};
 
 /// The graph, its kind, and where answers begin.
 #[derive(clap::Args, Debug)]
@@ -272,10 +272,7 @@ pub fn warn_of_late(changes: u64, quiet: bool) {
 /// If it exists and there is no `force`, or the disk is full or refuses.
 pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> Outcome {
     if path == Path::new("-") {
-        let mut out = stdout();
-        out.write_all(bytes)?;
-        // What follows the last line break would wait for the end of the process.
-        return Ok(out.flush()?);
+        return Ok(say::bytes(bytes)?);
     }
     let mut file = AtomicFile::create(path, force)?;
     file.write_all(bytes)

@@ -366,12 +366,9 @@ impl Output {
 
     /// Writes numbers.
     pub fn csv(&self, text: &str) -> anyhow::Result<()> {
-        use std::io::Write as _;
         match self.csv.as_deref() {
             None => Ok(()),
-            Some(path) if path == Path::new("-") => {
-                Ok(std::io::stdout().write_all(text.as_bytes())?)
-            }
+            Some(path) if path == Path::new("-") => Ok(say::bytes(text.as_bytes())?),
             Some(path) => crate::output::write_whole(path, text.as_bytes(), self.force),
         }
     }

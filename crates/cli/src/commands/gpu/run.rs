@@ -14,7 +14,7 @@ use reuselens_warp::file::WarpWriter;
 use super::watch::MeteredSink;
 use crate::exit::{Outcome, Usage};
 use crate::files::{refuse_source, unreadable};
-use crate::say::say;
+use crate::say::{self, say};
 
 /// Run a CUDA kernel without a GPU
 #[derive(clap::Args, Debug)]
@@ -299,7 +299,7 @@ impl Args {
                 before(&mut sink.inner, kernel, launch)
             });
             sink.end();
-            std::io::stdout().write_all(&session.take_printed())?;
+            say::bytes(&session.take_printed())?;
             let done = done?;
             if !self.quiet {
                 say!("{}", repeats(&done))?;
