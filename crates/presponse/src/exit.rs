@@ -41,8 +41,13 @@ pub fn code(outcome: Outcome) -> ExitCode {
 
 /// Usage errors, `--help` and `--version`, as clap words them.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    // A closed output is no reason to fail.
-    let _ = error.print();
+    if error.use_stderr() && console::arguments_have_controls() {
+        // The text is coloured: without colours it can be made harmless.
+        console::error_text(&error.render().to_string());
+    } else {
+        // A closed output is no reason to fail.
+        let _ = error.print();
+    }
     match error.use_stderr() {
         true => ExitCode::from(2),
         false => ExitCode::SUCCESS,

@@ -132,6 +132,14 @@ fn an_error_that_cannot_be_written_is_still_an_error() {
     assert_eq!(status.code(), Some(1));
 }
 
+#[test]
+fn usage_errors_show_control_characters_as_escapes() {
+    let place = Place::new();
+    let (code, error) = place.fail(&["run", "--\u{9b}x"]);
+    assert_eq!(code, 2);
+    assert!(error.contains(r"'--\u{9b}x'"), "{error}");
+}
+
 /// Standard error of a run that fails because its standard output is full.
 fn fail_when_full(place: &Place, arguments: &[&str]) -> String {
     let mut command = crate::common::presponse(arguments);
