@@ -12,7 +12,7 @@ use super::Confirmed;
 use super::listener::Connection;
 use super::protocol::{self, ClientRequest, MAX_REQUEST};
 use super::statistics::ServiceStatistics;
-use super::writer::{WriterRequest, WriterTask};
+use super::writer::{ApplyRequest, Reply, WriterRequest};
 
 /// What threads of clients share.
 pub struct ClientContext {
@@ -85,15 +85,15 @@ fn answer(
     context: &ClientContext,
     writer: &SyncSender<WriterRequest>,
 ) -> Result<Option<Value>, Refusal> {
-    let task = match protocol::parse(line).map_err(Refusal::new)? {
-        ClientRequest::Quit => return Ok(None),
+    match protocol::parse(line).map_err(Refusal::new)? {
+        ClientRequest::Quit => Ok(None),
         ClientRequest::Query(ids) => {
             context.statistics.questions.fetch_add(1, Relaxed);
             let state = context.confirmed.read();
             let vertices: Vec<Value> = ids.iter().map(|id| state.vertex(*id)).collect();
-            return Ok(Some(
+            Ok(Some(
                 json!({"ok": true, "batch": state.batch, "vertices": vertices}),
-            ));
+            ))
         }
         ClientRequest::Totals => {
             context.statistics.questions.fetch_add(1, Relaxed);
@@ -101,7 +101,7 @@ fn answer(
             let mut value = json!(state.totals());
             value["batch"] = json!(state.batch);
             value["ok"] = json!(true);
-            return Ok(Some(value));
+            Ok(Some(value))
         }
         ClientRequest::Statistics => {
             let mut value = context.statistics.json();
@@ -110,26 +110,34 @@ fn answer(
             value["vertices"] = json!(state.names.len());
             value["edges"] = json!(state.answers().graph().edges());
             value["ok"] = json!(true);
-            return Ok(Some(value));
+            Ok(Some(value))
         }
         ClientRequest::Neighbors(id) => {
             context.statistics.questions.fetch_add(1, Relaxed);
             let state = context.confirmed.read();
             let neighbors = state.neighbors(id);
-            return Ok(Some(
+            Ok(Some(
                 json!({"ok": true, "batch": state.batch, "neighbors": neighbors}),
-            ));
+            ))
         }
-        ClientRequest::Snapshot => WriterTask::Snapshot,
+        ClientRequest::Snapshot => ask(writer, WriterRequest::Snapshot),
         ClientRequest::Apply(count) => match read_changes(count, input, context.max_batch)? {
-            Some(changes) => WriterTask::Apply(changes),
-            None => return Ok(None),
+            Some(changes) => ask(writer, |reply| {
+                WriterRequest::Apply(ApplyRequest::new(changes, reply))
+            }),
+            None => Ok(None),
         },
-    };
+    }
+}
+
+/// Sends the writer a request, and waits for the reply.
+fn ask(
+    writer: &SyncSender<WriterRequest>,
+    request: impl FnOnce(Reply) -> WriterRequest,
+) -> Result<Option<Value>, Refusal> {
     let (reply, replies) = sync_channel(1);
-    let request = WriterRequest::new(task, reply);
     let ends = || Refusal::last("the service ends; the request was not done");
-    writer.send(request).map_err(|_| ends())?;
+    writer.send(request(reply)).map_err(|_| ends())?;
     match replies.recv().map_err(|_| ends())? {
         Ok(value) => Ok(Some(value)),
         Err(error) => Err(Refusal::new(error)),

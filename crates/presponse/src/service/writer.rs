@@ -15,6 +15,7 @@ use super::Speculator;
 use super::client::ClientContext;
 use crate::batches;
 use crate::say::tell;
+use crate::speculation::AheadStep;
 use crate::state::log::LogError;
 use crate::state::{Snapshot, StateFolder};
 
@@ -23,37 +24,40 @@ const TOGETHER: usize = 64;
 /// How long the writer waits for a request before it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the writer is to do.
+/// Where the result of a request goes.
+pub type Reply = SyncSender<Result<Value, String>>;
+
+/// What the writer is asked for.
 #[derive(Debug)]
-pub enum WriterTask {
-    /// Apply a batch.
-    Apply(Vec<StreamRecord>),
-    /// Write a snapshot.
-    Snapshot,
+pub enum WriterRequest {
+    /// To apply a batch.
+    Apply(ApplyRequest),
+    /// To write a snapshot.
+    Snapshot(Reply),
 }
 
-/// A task, and where its result goes.
+/// A batch to apply.
 #[derive(Debug)]
-pub struct WriterRequest {
-    task: WriterTask,
-    reply: SyncSender<Result<Value, String>>,
+pub struct ApplyRequest {
+    records: Vec<StreamRecord>,
+    reply: Reply,
     begun: Instant,
 }
 
-impl WriterRequest {
+impl ApplyRequest {
     /// A request that begins now.
-    pub fn new(task: WriterTask, reply: SyncSender<Result<Value, String>>) -> Self {
+    pub fn new(records: Vec<StreamRecord>, reply: Reply) -> Self {
         Self {
-            task,
+            records,
             reply,
             begun: Instant::now(),
         }
     }
+}
 
-    /// Sends the result. The client may have vanished.
-    fn reply(&self, result: Result<Value, String>) {
-        let _ = self.reply.send(result);
-    }
+/// Sends a result. The client may have vanished.
+fn send(reply: &Reply, result: Result<Value, String>) {
+    let _ = reply.send(result);
 }
 
 /// What the writer owns.
@@ -144,43 +148,44 @@ impl BatchWriter {
     fn handle(&mut self, group: Vec<WriterRequest>) {
         let mut waiting = Vec::new();
         for request in group {
-            match &request.task {
-                WriterTask::Apply(_) => waiting.push(request),
-                WriterTask::Snapshot => {
+            match request {
+                WriterRequest::Apply(request) => waiting.push(request),
+                WriterRequest::Snapshot(reply) => {
                     self.apply_all(std::mem::take(&mut waiting));
-                    request.reply(self.snapshot());
+                    send(&reply, self.snapshot());
                 }
             }
         }
         self.apply_all(waiting);
     }
 
-    /// Logs batches, syncs once, and applies those that are in the log.
-    fn apply_all(&mut self, requests: Vec<WriterRequest>) {
+    /// Logs batches together, and applies those that are in the log.
+    fn apply_all(&mut self, requests: Vec<ApplyRequest>) {
         if requests.is_empty() {
             return;
         }
         let start = Instant::now();
+        let logged = self.log_batches(requests);
+        if logged.is_empty() {
+            return;
+        }
+        let log = start.elapsed() / logged.len() as u32;
+        for request in logged {
+            self.apply(request, log);
+        }
+        self.snapshot_if_due();
+    }
+
+    /// Writes batches to the log and syncs it once. Returns those that are in the log; the others
+    /// are refused.
+    fn log_batches(&mut self, requests: Vec<ApplyRequest>) -> Vec<ApplyRequest> {
         let length = self.log_length();
         let (mut logged, mut room) = (Vec::new(), self.room());
         for request in requests {
-            let WriterTask::Apply(changes) = &request.task else {
-                continue;
-            };
             let batch = self.batch + logged.len() as u64 + 1;
-            if !self.admit(changes, &mut room) {
-                request.reply(Err(format!(
-                    "the graph would have more than {VERTEX_LIMIT} vertices; the batch is not applied"
-                )));
-                continue;
-            }
-            let written = match &mut self.folder {
-                Some(folder) => folder.log().append(batch, changes),
-                None => Ok(()),
-            };
-            match written {
+            match self.log_batch(batch, &request.records, &mut room) {
                 Ok(()) => logged.push(request),
-                Err(error) => request.reply(Err(error.to_string())),
+                Err(error) => send(&request.reply, Err(error)),
             }
         }
         if let Some(folder) = &mut self.folder
@@ -188,62 +193,96 @@ impl BatchWriter {
         {
             // They are refused, so a start must not find them.
             folder.log().cut_back(length);
-            for request in logged {
-                request.reply(Err(error.to_string()));
+            for request in logged.drain(..) {
+                send(&request.reply, Err(error.to_string()));
             }
-            return;
         }
-        let log = start.elapsed() / logged.len().max(1) as u32;
-        for request in logged {
-            self.apply(&request, log);
+        logged
+    }
+
+    /// Writes a batch to the log if the graph has room for it; why not, if it is not written.
+    fn log_batch(
+        &mut self,
+        batch: u64,
+        records: &[StreamRecord],
+        room: &mut u64,
+    ) -> Result<(), String> {
+        if !self.admit(records, room) {
+            return Err(format!(
+                "the graph would have more than {VERTEX_LIMIT} vertices; the batch is not applied"
+            ));
         }
+        match &mut self.folder {
+            Some(folder) => folder
+                .log()
+                .append(batch, records)
+                .map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies a batch that is in the log, publishes and acknowledges it. Writing to the log took
+    /// `log`.
+    fn apply(&mut self, request: ApplyRequest, log: Duration) {
+        let ApplyRequest {
+            records,
+            reply,
+            begun,
+        } = request;
+        let ahead = match self.context.confirmed.apply(&records) {
+            Ok(ahead) => ahead,
+            Err(error) => return send(&reply, Err(format!("{error:#}"))),
+        };
+        self.batch += 1;
+        let all = begun.elapsed();
+        send(
+            &reply,
+            Ok(json!({
+                "ok": true,
+                "batch": self.batch,
+                "inserted": ahead.step.delta.inserted.len(),
+                "deleted": ahead.step.delta.deleted.len(),
+                "microseconds": all.as_micros() as u64,
+            })),
+        );
+        let bytes = self.log_length();
+        self.context.statistics.batches(|times| {
+            times.run.add(records.len(), &ahead.step);
+            times.acknowledged.add(all);
+            times.log.add(log);
+            times.log_bytes = bytes;
+        });
+        self.catch_up(&records, ahead, begun);
+    }
+
+    /// Applies the batch that was acknowledged to the other replica, and learns from it. Its
+    /// request came at `begun`.
+    fn catch_up(&mut self, records: &[StreamRecord], mut ahead: AheadStep, begun: Instant) {
+        let confirmed = &self.context.confirmed;
+        let start = Instant::now();
+        // What the first replica has room for, the second has, too.
+        let _ = confirmed.catch_up(records);
+        let caught_up = start.elapsed();
+        let learned = self.speculator.as_mut().map(|speculator| {
+            let learned = speculator.learn(confirmed, records, &mut ahead, begun);
+            (learned, speculator.work().gates())
+        });
+        self.context.statistics.batches(|times| {
+            times.catch_up.add(caught_up);
+            if let Some((learned, gates)) = learned {
+                let speculation = times.speculation.get_or_insert_default();
+                speculation.add(learned, &ahead, gates);
+            }
+        });
+    }
+
+    /// Writes a snapshot if enough batches came since the last one.
+    fn snapshot_if_due(&mut self) {
         let since = self.batch - self.last_snapshot;
         if self.folder.is_some() && self.snapshot_every > 0 && since >= self.snapshot_every {
             // A failure is printed; the log has everything, and another one is tried later.
             let _ = self.snapshot();
         }
-    }
-
-    /// Applies a batch that is in the log, publishes and acknowledges it.
-    fn apply(&mut self, request: &WriterRequest, log: Duration) {
-        let WriterTask::Apply(records) = &request.task else {
-            return;
-        };
-        let confirmed = &self.context.confirmed;
-        let mut ahead = match confirmed.apply(records) {
-            Ok(ahead) => ahead,
-            Err(error) => return request.reply(Err(format!("{error:#}"))),
-        };
-        self.batch += 1;
-        let all = request.begun.elapsed();
-        request.reply(Ok(json!({
-            "ok": true,
-            "batch": self.batch,
-            "inserted": ahead.step.delta.inserted.len(),
-            "deleted": ahead.step.delta.deleted.len(),
-            "microseconds": all.as_micros() as u64,
-        })));
-        let start = Instant::now();
-        // What the first replica has room for, the second has, too.
-        let _ = confirmed.catch_up(records);
-        let caught_up = start.elapsed();
-        let bytes = self.log_length();
-        let confirmed = &self.context.confirmed;
-        let learned = self.speculator.as_mut().map(|speculator| {
-            let learned = speculator.learn(confirmed, records, &mut ahead, request.begun);
-            (learned, speculator.work().gates())
-        });
-        self.context.statistics.batches(|times| {
-            times.run.add(records.len(), &ahead.step);
-            if let Some((learned, gates)) = learned {
-                let speculation = times.speculation.get_or_insert_default();
-                speculation.add(learned, &ahead, gates);
-            }
-            times.acknowledged.add(all);
-            times.log.add(log);
-            times.catch_up.add(caught_up);
-            times.log_bytes = bytes;
-        });
     }
 
     /// Bytes of the log; 0 without one.

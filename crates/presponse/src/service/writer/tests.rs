@@ -61,13 +61,21 @@ fn insert(from: u64, to: u64) -> Vec<StreamRecord> {
     }]
 }
 
+/// A request that a client makes once it knows where the reply is to go.
+type Ask = Box<dyn FnOnce(Reply) -> WriterRequest>;
+
+fn apply(from: u64, to: u64) -> Ask {
+    let records = insert(from, to);
+    Box::new(|reply| WriterRequest::Apply(ApplyRequest::new(records, reply)))
+}
+
 /// What the clients of a group get.
-fn ask(writer: &mut BatchWriter, tasks: Vec<WriterTask>) -> Vec<Result<Value, String>> {
-    let (requests, replies): (Vec<_>, Vec<_>) = tasks
+fn ask(writer: &mut BatchWriter, group: Vec<Ask>) -> Vec<Result<Value, String>> {
+    let (requests, replies): (Vec<_>, Vec<_>) = group
         .into_iter()
-        .map(|task| {
+        .map(|ask| {
             let (reply, replies) = std::sync::mpsc::sync_channel(1);
-            (WriterRequest::new(task, reply), replies)
+            (ask(reply), replies)
         })
         .unzip();
     writer.handle(requests);
@@ -94,12 +102,12 @@ fn batches_of_a_group_share_the_room_that_is_left() {
 fn refused_batches_of_a_failed_sync_do_not_come_back() {
     let place = tempfile::tempdir().unwrap();
     let mut writer = writer(&VertexNames::new(), Some(open(place.path()).0));
-    let apply = |from, to| WriterTask::Apply(insert(from, to));
     let replies = ask(&mut writer, vec![apply(1, 2)]);
     assert_eq!(replies[0].as_ref().unwrap()["batch"], 1);
     crate::state::log::failing::NEXT.set(true);
-    let tasks = vec![apply(2, 3), apply(3, 4), WriterTask::Snapshot, apply(4, 5)];
-    for reply in ask(&mut writer, tasks) {
+    let snapshot: Ask = Box::new(WriterRequest::Snapshot);
+    let group = vec![apply(2, 3), apply(3, 4), snapshot, apply(4, 5)];
+    for reply in ask(&mut writer, group) {
         let error = reply.unwrap_err();
         assert!(error.contains("cannot write the update log") || error.contains("takes no more"));
     }
