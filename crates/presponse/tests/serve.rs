@@ -62,6 +62,20 @@ fn clients_get_answers_of_the_last_batch_and_errors_for_the_rest() {
 }
 
 #[test]
+fn statistics_count_each_batch_that_was_acknowledged() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &[]);
+    let mut client = service.client();
+    for batch in 1..=200 {
+        client.ask(&format!("apply 2\n+ 0 {batch}\n+ {batch} 1000\n"));
+        let statistics = client.ask("statistics\n");
+        assert_eq!(statistics["batches"], batch);
+        assert_eq!(statistics["inserted"], 2 * batch);
+        assert_eq!(statistics["latency_ns"]["acknowledged"]["count"], batch);
+    }
+}
+
+#[test]
 fn vanished_and_hostile_clients_change_nothing() {
     let place = Place::new();
     let arguments = ["--max-batch", "100", "--max-clients", "8"];

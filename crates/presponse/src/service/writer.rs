@@ -234,7 +234,14 @@ impl BatchWriter {
             Err(error) => return send(&reply, Err(format!("{error:#}"))),
         };
         self.batch += 1;
-        let all = begun.elapsed();
+        let (all, bytes) = (begun.elapsed(), self.log_length());
+        // Before the reply: a client that then asks for the statistics finds its batch in them.
+        self.context.statistics.batches(|times| {
+            times.run.add(records.len(), &ahead.step);
+            times.acknowledged.add(all);
+            times.log.add(log);
+            times.log_bytes = bytes;
+        });
         send(
             &reply,
             Ok(json!({
@@ -245,13 +252,6 @@ impl BatchWriter {
                 "microseconds": all.as_micros() as u64,
             })),
         );
-        let bytes = self.log_length();
-        self.context.statistics.batches(|times| {
-            times.run.add(records.len(), &ahead.step);
-            times.acknowledged.add(all);
-            times.log.add(log);
-            times.log_bytes = bytes;
-        });
         self.catch_up(&records, ahead, begun);
     }
 
