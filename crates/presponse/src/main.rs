@@ -21,6 +21,7 @@ mod service;
 mod speculation;
 mod state;
 mod summary;
+mod text_table;
 mod timeline;
 
 use std::process::ExitCode;

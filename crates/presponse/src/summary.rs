@@ -1,6 +1,5 @@
 //! [`RunSummary`]: what a run took, as text and as JSON.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use reuselens_incremental::{Choice, Work};
@@ -9,10 +8,24 @@ use serde_json::{Value, json};
 
 use crate::answers::{AnswerTotals, BatchStep, SERIES};
 use crate::latency::Latencies;
+use crate::text_table::text_table;
 use crate::timeline::{Merge, Timeline};
 
 /// The three answers are from here on in [`SERIES`].
 const FIRST_ANSWER: usize = 1;
+
+/// The columns of [`RunSummary::table`].
+const TABLE_HEADS: [&str; 9] = [
+    "Latency of a batch",
+    "p50",
+    "p99",
+    "p999",
+    "longest",
+    "unchanged",
+    "repaired",
+    "recomputed",
+    "affected",
+];
 
 /// Latencies and work of many batches.
 #[derive(Clone, Debug, Default)]
@@ -108,36 +121,30 @@ impl RunSummary {
         self.changes as f64 / self.busy().as_secs_f64().max(1e-9)
     }
 
-    /// A table of latencies, and what was done for each answer.
+    /// A table of latencies, and what was done for each answer. Percentiles are shown once there
+    /// are enough batches for them.
     pub fn table(&self) -> String {
-        let mut text = String::from(
-            "Latency of a batch\n                  p50        p99       p999    longest   unchanged   repaired  recomputed   affected\n",
-        );
-        for (at, name) in SERIES.iter().enumerate() {
+        let row = |(at, name): (usize, &&str)| {
             let series = &self.latencies[at];
             let shown = |share: f64, least: u64| match series.count() >= least {
                 true => nanoseconds(series.percentile(share)),
                 false => "–".to_owned(),
             };
-            let _ = write!(
-                text,
-                "  {name:<10} {:>8} {:>10} {:>10} {:>10}",
+            let mut row = vec![
+                (*name).to_owned(),
                 shown(0.5, 1),
                 shown(0.99, 100),
                 shown(0.999, 1000),
                 nanoseconds(series.max()),
-            );
+            ];
             if let Some(answer) = at.checked_sub(FIRST_ANSWER).filter(|answer| *answer < 3) {
-                let [unchanged, repaired, recomputed] = self.choices[answer].map(grouped);
-                let affected = grouped(self.affected[answer]);
-                let _ = write!(
-                    text,
-                    " {unchanged:>11} {repaired:>10} {recomputed:>11} {affected:>10}"
-                );
+                row.extend(self.choices[answer].map(grouped));
+                row.push(grouped(self.affected[answer]));
             }
-            text.push('\n');
-        }
-        text
+            row
+        };
+        let rows: Vec<_> = SERIES.iter().enumerate().map(row).collect();
+        text_table(&TABLE_HEADS, &rows)
     }
 
     /// Everything, for programs.

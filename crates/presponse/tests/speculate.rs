@@ -49,7 +49,7 @@ fn expiries_of_a_window_are_right_and_answers_stay_exact() {
     // Cut by count, the horizon is estimated.
     let table = place.succeed(&[&run[..], &["--batch", "9", "-o", "page.html"]].concat());
     for row in ["off", "expiries", "EdgeBank", "warm", "gated", "oracle"] {
-        assert!(table.contains(&format!("\n {row}")), "{table}");
+        assert!(table.contains(&format!("\n{row}")), "{table}");
     }
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("taken back") && !page.contains("http"));

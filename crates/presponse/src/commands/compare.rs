@@ -24,6 +24,7 @@ use crate::progress::BatchMeter;
 use crate::say::{say, tell};
 use crate::service::writer::all_edges;
 use crate::summary::{RunSummary, latencies_json, nanoseconds};
+use crate::text_table::text_table;
 
 /// Run all rules, and other programs that are installed, on one stream
 #[derive(clap::Args, Debug)]
@@ -202,7 +203,9 @@ impl Args {
                 say!("{fact}")?;
             }
             for (at, rows) in &tables {
-                say!("\n{}", aligned(QUESTIONS[*at], rows))?;
+                let mut heads = HEADS;
+                heads[0] = QUESTIONS[*at];
+                say!("\n{}", text_table(&heads, rows))?;
             }
         }
         self.out.write_json(|| {
@@ -297,35 +300,6 @@ fn same(question: usize, ours: &PeerResult, other: &PeerResult) -> Option<bool> 
         .map(|field| Some((ours.totals.get(*field)?, other.totals.get(*field)?)));
     let pairs: Option<Vec<_>> = pairs.collect();
     Some(pairs?.into_iter().all(|(one, other)| one == other))
-}
-
-/// A table of text.
-fn aligned(title: &str, rows: &[Vec<String>]) -> String {
-    let heads: Vec<String> = std::iter::once(title)
-        .chain(HEADS[1..].iter().copied())
-        .map(str::to_owned)
-        .collect();
-    let all: Vec<&Vec<String>> = std::iter::once(&heads).chain(rows).collect();
-    let widths: Vec<usize> = (0..HEADS.len())
-        .map(|at| {
-            all.iter()
-                .map(|row| row[at].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in all {
-        for (at, cell) in row.iter().enumerate() {
-            let space = " ".repeat(widths[at] - cell.chars().count());
-            match at {
-                0 => text += &format!("{cell}{space}"),
-                _ => text += &format!("  {space}{cell}"),
-            }
-        }
-        text.push('\n');
-    }
-    text.trim_end().to_owned()
 }
 
 fn as_json(result: &PeerResult, ours: &PeerResult) -> Value {

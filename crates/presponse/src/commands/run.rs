@@ -169,7 +169,7 @@ impl Finished<'_> {
             say!("{fact}")?;
         }
         let summary = &self.summary;
-        say!("\n{}", summary.table())?;
+        say!("\n{}\n", summary.table())?;
         say!(
             "{} changes/s, {} together; {:.1} bytes per directed edge",
             grouped(summary.rate() as u64),

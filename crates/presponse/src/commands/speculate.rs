@@ -22,6 +22,7 @@ use crate::speculation::{
     AheadKind, DeletionAges, GateCounts, Insertions, Lane, PredictionQuality, TimedChange,
 };
 use crate::summary::{nanoseconds, signed_nanoseconds};
+use crate::text_table::text_table;
 
 /// Run a stream with each kind of work ahead of its batches, and show what that gains
 #[derive(clap::Args, Debug)]
@@ -195,7 +196,8 @@ impl Args {
             for fact in facts {
                 say!("{fact}")?;
             }
-            say!("\n{}", text_table(&rows))?;
+            let table = text_table(&HEADS, &rows);
+            say!("\nLatency of a batch, and what work ahead costs\n{table}")?;
             if let Some(hint) = &found.window {
                 say!("{hint}")?;
             }
@@ -287,48 +289,29 @@ fn row(lane: &Lane, off: &Lane) -> Vec<String> {
     ]
 }
 
-/// The table for a terminal.
-fn text_table(rows: &[Vec<String>]) -> String {
-    let mut text = String::from("Latency of a batch, and what work ahead costs\n ");
-    let width = |at: usize| if at == 0 { 10 } else { 11 };
-    let line = |cells: &mut dyn Iterator<Item = &str>| -> String {
-        let cells = cells.enumerate().map(|(at, cell)| match at {
-            0 => format!("{cell:<10}"),
-            _ => format!("{cell:>width$}", width = width(at)),
-        });
-        cells.collect()
-    };
-    text += &line(&mut HEADS.into_iter());
-    for row in rows {
-        text += "\n ";
-        text += &line(&mut row.iter().map(String::as_str));
-    }
-    text
-}
-
 /// How well insertions were predicted, for a terminal.
 fn prediction_table(quality: &PredictionQuality) -> String {
     let share =
         |value: Option<f64>| value.map_or("–".to_owned(), |it| format!("{:.1}", 100.0 * it));
-    let mut text = format!(
-        "Prediction of the last {}, in percent\n  {:<24}  precision  recall  accuracy  by period",
-        counted(quality.periods.len() as u64, "period", "periods"),
-        "",
-    );
-    for (at, (name, card)) in quality.names.iter().zip(&quality.totals).enumerate() {
+    let row = |(at, (name, card)): (usize, (&String, &Scorecard))| {
         let periods = quality.periods.iter();
-        let periods: Vec<String> = periods
-            .map(|cards| share(cards[at].random.share()))
-            .collect();
-        text += &format!(
-            "\n  {name:<24}  {:>9}  {:>6}  {:>8}  {}",
+        let periods = periods.map(|cards| share(cards[at].random.share()));
+        vec![
+            name.clone(),
             share(card.all.precision()),
             share(card.all.recall()),
             share(card.random.share()),
-            periods.join(" "),
-        );
-    }
-    text
+            periods.collect::<Vec<_>>().join(" "),
+        ]
+    };
+    let names = quality.names.iter().zip(&quality.totals);
+    let rows: Vec<_> = names.enumerate().map(row).collect();
+    let heads = ["", "precision", "recall", "accuracy", "by period"];
+    format!(
+        "Prediction of the last {}, in percent\n{}",
+        counted(quality.periods.len() as u64, "period", "periods"),
+        text_table(&heads, &rows),
+    )
 }
 
 fn json(lanes: &[Lane], quality: Option<&PredictionQuality>) -> Value {
