@@ -231,6 +231,19 @@ fn hubs_change_by_single_edges() {
 }
 
 #[test]
+fn edge_list_has_each_edge_once_in_order() {
+    for kind in KINDS {
+        let (mut graph, mut model) = (SortedGraph::new(kind, 0), Model::new(kind, 0));
+        for batch in hub_batches(5, 3_000).into_iter().take(3) {
+            graph.apply(&batch);
+            model.apply(&batch);
+        }
+        let edges: Vec<Edge> = model.edges.iter().copied().collect();
+        assert_eq!(graph.edge_list(), edges);
+    }
+}
+
+#[test]
 fn common_neighbors_are_those_of_both_lists() {
     let kind = EdgeKind::Undirected;
     let mut graph = SortedGraph::new(kind, 0);

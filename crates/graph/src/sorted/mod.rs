@@ -113,6 +113,20 @@ impl SortedGraph {
         common::intersect_with(&self.lists[vertex as usize], ids, &mut each)
     }
 
+    /// All edges in ascending order, each once. Costs a pass over the lists.
+    #[must_use]
+    pub fn edge_list(&self) -> Vec<Edge> {
+        let mut edges = Vec::with_capacity(self.edges as usize);
+        for from in 0..self.vertices() {
+            for to in self.neighbors(from).flatten().copied() {
+                if self.kind == EdgeKind::Directed || from < to {
+                    edges.push(Edge { from, to });
+                }
+            }
+        }
+        edges
+    }
+
     /// Inserts any number of edges, in batches of bounded memory.
     ///
     /// # Panics

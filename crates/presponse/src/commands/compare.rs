@@ -22,7 +22,6 @@ use crate::page::{self, PageSection};
 use crate::peers::{self, PeerResult, QUESTIONS};
 use crate::progress::BatchMeter;
 use crate::say::{say, tell};
-use crate::service::writer::all_edges;
 use crate::summary::{RunSummary, latencies_json, nanoseconds};
 use crate::text_table::text_table;
 
@@ -148,7 +147,7 @@ impl Args {
         let mut file = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
         let buffer = std::io::BufWriter::new(file.as_file_mut());
         let mut writer = DifferenceWriter::new(buffer, graph.kind())?;
-        writer.begin(0, names.clone(), all_edges(graph))?;
+        writer.begin(0, names.clone(), graph.edge_list())?;
         for (records, batch) in input.batches.iter().zip(1..) {
             writer.batch(batch, records)?;
         }

@@ -17,7 +17,6 @@ use crate::exit::{Outcome, WrongUsage};
 use crate::page::{self, PageSection};
 use crate::progress::BatchMeter;
 use crate::say::{say, tell};
-use crate::service::writer::all_edges;
 use crate::speculation::{
     AheadKind, DeletionAges, GateCounts, Insertions, Lane, PredictionQuality, TimedChange,
 };
@@ -78,7 +77,7 @@ impl Args {
         let mut lanes = self.lanes(&graph, root);
         let mut insertions = self
             .predict
-            .map(|_| Insertions::of_graph(all_edges(&graph)));
+            .map(|_| Insertions::of_graph(graph.edge_list()));
         drop(graph);
         let (mut records, mut changes) = (Vec::new(), Vec::new());
         let (mut count, mut total, mut ages) = (0, 0, DeletionAges::default());

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId};
+use reuselens_graph::{StoredGraph, VERTEX_LIMIT, VertexId};
 use serde_json::{Value, json};
 
 use super::Speculator;
@@ -320,7 +320,7 @@ impl BatchWriter {
             kind: state.answers().graph().kind(),
             root: self.root,
             names: state.names.clone(),
-            edges: all_edges(state.answers().graph()),
+            edges: state.answers().graph().edge_list(),
         };
         drop(state);
         let written = folder.write_snapshot(&snapshot);
@@ -331,21 +331,6 @@ impl BatchWriter {
         })?;
         Ok(json!({"ok": true, "batch": self.batch, "file": path.display().to_string()}))
     }
-}
-
-/// The edges of a graph, sorted, each once.
-pub fn all_edges(graph: &SortedGraph) -> Vec<Edge> {
-    let kind = graph.kind();
-    let mut edges = Vec::with_capacity(graph.edges() as usize);
-    for from in 0..graph.vertices() {
-        for to in graph.neighbors(from).flatten().copied() {
-            if kind == EdgeKind::Directed || from < to {
-                edges.push(Edge { from, to });
-            }
-        }
-    }
-    edges.sort_unstable();
-    edges
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reuselens_graph::{VERTEX_LIMIT, VertexNames};
+use reuselens_graph::{EdgeKind, SortedGraph, VERTEX_LIMIT, VertexNames};
 
 use super::*;
 use crate::answers::{Answers, Rules};
