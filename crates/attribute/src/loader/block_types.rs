@@ -14,27 +14,25 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
-use reuselens_io::open_regular_file;
 use reuselens_locality::{DataLayout, Frame};
 use reuselens_trace::Module;
 
+use super::Loader;
 use super::access_types::AccessTypes;
+use super::named_types::{NamedTypes, ScopedType};
+use super::sources::Sources;
 use super::statements::{self, Mentioned};
-use super::{Loader, named_types::NamedTypes};
 use crate::hash::FastMap;
 use crate::naming::{is_library_frame, is_system_module};
 use crate::symbols::{AccessedType, BlockTypes, SymbolSource};
 use crate::wrappers::has_known_name;
 
-/// The most bytes of a source file that is read.
-const MOST_SOURCE: u64 = 4 << 20;
-/// Source files that are kept.
-const MAX_SOURCES: usize = 64;
 /// What Rust's library calls the type of the elements of `Vec<T>` and `Box<T>`.
 const ELEMENT: &str = "T";
+/// What libraries of C++ call the type of the elements of an allocator.
+const CPP_ELEMENT: &str = "_Tp";
 /// Calls that are remembered.
 const MAX_CALLS: usize = 1 << 16;
 
@@ -60,8 +58,7 @@ pub(super) struct BlockTypeReader {
     types: BTreeMap<String, Option<NamedTypes>>,
     /// By the path of a module, once an instruction is asked for.
     accesses: BTreeMap<String, Option<AccessTypes>>,
-    /// Lines of source files.
-    sources: BTreeMap<String, Vec<String>>,
+    sources: Sources,
 }
 
 impl fmt::Debug for BlockTypeReader {
@@ -132,19 +129,25 @@ impl BlockTypeReader {
         (index, frame): (usize, &Frame),
     ) -> CallEvidence {
         if is_library_frame(frame) {
-            return self.of_library_frame(module, address, (index, &frame.function));
+            return self.of_library_frame(module, address, (index, frame));
         }
         let Some(statement) = self.statement(frame) else {
             return CallEvidence::Unknown;
         };
         let mentioned = statements::mentioned(&statement);
-        let Some(types) = self.types(module) else {
+        let Some((types, sources)) = self.types(module) else {
             return CallEvidence::Unknown;
         };
         let mut found: Vec<Arc<DataLayout>> = Vec::new();
         for mention in &mentioned {
             found.extend(match mention {
-                Mentioned::Type(name) => types.named(address, name),
+                Mentioned::Type(name) => {
+                    match types.in_scope(sources, address, (index, frame), name) {
+                        ScopedType::Type(layout) => Some(layout),
+                        ScopedType::Unclear => None,
+                        ScopedType::Outside => types.named(address, name),
+                    }
+                }
                 Mentioned::Pointer => Some(Arc::new(statements::pointer())),
                 Mentioned::Variable { name, steps } => types.pointee(address, name, *steps),
             });
@@ -161,24 +164,34 @@ impl BlockTypeReader {
         }
     }
 
-    /// What a function of a standard library shows: which frame it is, and its name.
+    /// What a function of a standard library shows: which frame it is.
     fn of_library_frame(
         &mut self,
         module: &Module,
         address: u64,
-        frame: (usize, &str),
+        (index, frame): (usize, &Frame),
     ) -> CallEvidence {
-        let Some(name) = statements::type_argument(frame.1) else {
+        let function = frame.function.as_str();
+        let Some(name) = statements::type_argument(function) else {
             return CallEvidence::Forwards;
         };
-        let parameter = statements::type_parameter(frame.1, name);
-        let found = self.types(module).and_then(|types| match parameter {
-            Some(parameter) => types.argument(address, frame, parameter),
-            // Symbols name arrays and tuples otherwise than debug information.
-            None => types
-                .named(address, name)
-                .or_else(|| types.argument(address, frame, ELEMENT)),
-        });
+        let parameter = statements::type_parameter(function, name);
+        let of_frame = (index, function);
+        let found = self
+            .types(module)
+            .and_then(|(types, sources)| match parameter {
+                Some(parameter) => types.argument(address, of_frame, parameter),
+                // Symbols name arrays and tuples otherwise than debug information.
+                None => types
+                    .named(address, name)
+                    .or_else(|| types.argument(address, of_frame, ELEMENT))
+                    .or_else(|| {
+                        match types.in_scope(sources, address, (index, frame), CPP_ELEMENT) {
+                            ScopedType::Type(layout) => Some(layout),
+                            ScopedType::Unclear | ScopedType::Outside => None,
+                        }
+                    }),
+            });
         match found {
             Some(layout) => CallEvidence::Type(layout),
             // Frames of older compilers lack what the parameter stands for.
@@ -187,27 +200,17 @@ impl BlockTypeReader {
         }
     }
 
-    fn types(&mut self, module: &Module) -> Option<&mut NamedTypes> {
+    /// The types of a module, and the source.
+    fn types(&mut self, module: &Module) -> Option<(&mut NamedTypes, &mut Sources)> {
         let loader = &mut self.loader;
         let read = || loader.named_types(module);
         let types = self.types.entry(module.path.clone()).or_insert_with(read);
-        types.as_mut()
+        Some((types.as_mut()?, &mut self.sources))
     }
 
     /// The statement around a frame's line, if its source can be read.
     fn statement(&mut self, frame: &Frame) -> Option<String> {
-        let read = || {
-            let file = open_regular_file(Path::new(&frame.file)).ok();
-            let text = file
-                .filter(|(_, bytes)| *bytes < MOST_SOURCE)
-                .and_then(|(file, _)| std::io::read_to_string(file).ok());
-            let text = text.unwrap_or_default();
-            text.lines().map(str::to_owned).collect()
-        };
-        if self.sources.len() >= MAX_SOURCES {
-            self.sources.clear();
-        }
-        let lines = self.sources.entry(frame.file.clone()).or_insert_with(read);
+        let lines = self.sources.lines(&frame.file);
         let line = usize::try_from(frame.line).ok()?.checked_sub(1)?;
         let around = match statements::is_fortran(&frame.file) {
             true => statements::around_fortran,

@@ -10,13 +10,14 @@
 mod walk;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gimli::{DebugInfoOffset, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection, ReadCache};
 use reuselens_io::read_object_file;
 
 use super::CheckedFile;
+use super::folded;
 use super::unwind::Unwind;
 use super::variables::{SECTIONS, Unit, sections};
 use crate::symbols::{FrameLayout, FrameLayouts};
@@ -64,6 +65,8 @@ pub(super) struct Debug {
     /// Code of functions: first address to first after, and which function.
     functions: BTreeMap<u64, (u64, usize)>,
     layouts: Vec<FrameLayout>,
+    /// Where the code of several functions begins.
+    folded: BTreeSet<u64>,
 }
 
 impl Debug {
@@ -81,6 +84,7 @@ impl Debug {
             units: Vec::new(),
             functions: BTreeMap::new(),
             layouts: Vec::new(),
+            folded: folded::functions(&file),
         };
         debug.find_units();
         Some(debug)
@@ -136,6 +140,15 @@ impl Debug {
         let after = self.code.partition_point(|(low, ..)| *low <= address);
         let &(_, high, unit) = self.code[..after].last()?;
         (address < high).then_some(unit)
+    }
+
+    /// Whether the code of a function that begins at an address is of no other function.
+    pub fn is_of_one_function(&self, start: u64) -> bool {
+        let after = self.code.partition_point(|(low, ..)| *low <= start);
+        let mut last = self.code[..after].iter().rev();
+        let (one, other) = (last.next(), last.next());
+        let other = other.filter(|other| one.is_some_and(|one| one.0 == other.0));
+        other.is_none() && !self.folded.contains(&start)
     }
 
     /// The number of the unit that has an entry.

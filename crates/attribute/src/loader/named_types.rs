@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gimli::UnitOffset;
-use reuselens_locality::DataLayout;
+use reuselens_locality::{DataLayout, Frame};
 
 use super::CheckedFile;
 use super::frames::Debug;
 use super::layouts::Layouts;
+use super::scopes::{NameMeaning, ScopeReader, StatementPlace};
+use super::sources::Sources;
 use super::type_parameters::{EntryPlace, TypeParameters};
+use super::types;
 use super::variables::{MAX_STEPS, Unit, for_each_entry, offset};
 
 /// Bytes of units that are walked over for questions about a file: about a second.
@@ -25,6 +28,17 @@ enum Question {
     Pointee(String, usize),
 }
 
+/// What the scopes around a statement say of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ScopedType {
+    /// No class or function declares it.
+    Outside,
+    /// It is not clear which type it is.
+    Unclear,
+    /// This one.
+    Type(Arc<DataLayout>),
+}
+
 /// The types of a file.
 #[derive(Debug)]
 pub(super) struct NamedTypes {
@@ -36,6 +50,8 @@ pub(super) struct NamedTypes {
     parameters: TypeParameters,
     /// Types that parameters stand for.
     arguments: BTreeMap<EntryPlace, Option<Arc<DataLayout>>>,
+    /// What names mean in a function, at a line.
+    meanings: BTreeMap<(EntryPlace, u32, String), NameMeaning>,
 }
 
 impl NamedTypes {
@@ -47,6 +63,7 @@ impl NamedTypes {
             answers: BTreeMap::new(),
             parameters: TypeParameters::default(),
             arguments: BTreeMap::new(),
+            meanings: BTreeMap::new(),
         })
     }
 
@@ -68,17 +85,68 @@ impl NamedTypes {
         frame: (usize, &str),
         parameter: &str,
     ) -> Option<Arc<DataLayout>> {
+        let walk = (&self.debug, &mut self.left);
+        let found = self.parameters.find(walk, address, frame, parameter)?;
+        self.layout(found)
+    }
+
+    /// What a name of a type means in a function of C++ with this frame, by the scopes around its
+    /// statement: see [`super::scopes`].
+    pub fn in_scope(
+        &mut self,
+        sources: &mut Sources,
+        address: u64,
+        (index, frame): (usize, &Frame),
+        name: &str,
+    ) -> ScopedType {
         let (debug, left) = (&self.debug, &mut self.left);
-        let found = self
-            .parameters
-            .find((debug, left), address, frame, parameter)?;
+        let is_cpp = |unit| debug.with_unit(unit, types::is_cpp).unwrap_or(false);
+        if !debug.unit_at(address).is_some_and(is_cpp) {
+            return ScopedType::Outside;
+        }
+        let parameters = &mut self.parameters;
+        let name_of = (index, frame.function.as_str());
+        let function = match parameters.function_of_frame((debug, left), address, name_of) {
+            Some(Some(function)) => function,
+            Some(None) => return ScopedType::Unclear,
+            None => return ScopedType::Outside,
+        };
+        let key = (function, frame.line, name.to_owned());
+        let meaning = self.meanings.entry(key).or_insert_with(|| {
+            let statement = StatementPlace {
+                file: &frame.file,
+                line: frame.line,
+            };
+            let read = (parameters, sources);
+            let scopes = ScopeReader::new(debug, left, read, function, statement);
+            scopes.map_or(NameMeaning::Unclear, |mut scopes| scopes.meaning(name))
+        });
+        match meaning.clone() {
+            NameMeaning::Outside => ScopedType::Outside,
+            NameMeaning::Named(name) => match self.named(address, &name) {
+                Some(layout) => ScopedType::Type(layout),
+                None => ScopedType::Unclear,
+            },
+            NameMeaning::Unclear | NameMeaning::Number(_) => ScopedType::Unclear,
+            // Elsewhere the unit may have all of a type that is only declared there.
+            NameMeaning::Type(kind) if is_declaration(&self.debug, kind) => ScopedType::Outside,
+            NameMeaning::Type(kind) => match self.layout(kind) {
+                Some(layout) => ScopedType::Type(layout),
+                None => ScopedType::Unclear,
+            },
+        }
+    }
+
+    /// The layout of a type.
+    fn layout(&mut self, kind: EntryPlace) -> Option<Arc<DataLayout>> {
+        let (debug, left) = (&self.debug, &mut self.left);
         let mut read = || {
-            debug.with_unit(found.0, |unit| {
+            debug.with_unit(kind.0, |unit| {
                 *left = left.checked_sub(unit.header.length_including_self())?;
-                Layouts::new(unit).of_element(found.1)
+                Layouts::new(unit).of_element(kind.1)
             })
         };
-        let known = self.arguments.entry(found);
+        let known = self.arguments.entry(kind);
         known.or_insert_with(|| read().flatten()).clone()
     }
 
@@ -102,6 +170,15 @@ impl NamedTypes {
         self.answers.insert(key, answer.clone());
         answer
     }
+}
+
+/// Whether a type is only declared there.
+fn is_declaration(debug: &Debug, kind: EntryPlace) -> bool {
+    let read = debug.with_unit(kind.0, |unit| {
+        let entry = unit.entry(kind.1);
+        entry.is_ok_and(|entry| entry.attr_value(gimli::DW_AT_declaration).is_some())
+    });
+    read.unwrap_or(false)
 }
 
 fn answer(unit: Unit<'_>, question: &Question) -> Option<Arc<DataLayout>> {
@@ -152,7 +229,8 @@ fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
     found
 }
 
-fn is_type(tag: gimli::DwTag) -> bool {
+/// Whether entries of this kind are types with names.
+pub(super) fn is_type(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_structure_type

@@ -88,15 +88,26 @@ pub(super) fn mentioned(statement: &str) -> Vec<Mentioned> {
         found.extend(argument.and_then(type_text));
     }
     for (_, after) in matches(statement, "new") {
-        let after = after.trim_start();
-        let end = after.find(['[', '(', '{', ';', ',']).unwrap_or(after.len());
-        found.extend(type_text(&after[..end]));
+        found.extend(type_text(after_new(after.trim_start())));
     }
     found.extend(casts(statement));
     if let Some((left, _)) = assignment(statement) {
         found.extend(declared(left).or_else(|| variable(left)));
     }
     found
+}
+
+/// The type that `new` makes, of which this follows it: `T` of `(std::nothrow) T[n]`.
+fn after_new(text: &str) -> &str {
+    let placement = text.strip_prefix('(').and_then(argument);
+    let start = placement.map_or(0, |inside| inside.len() + 2);
+    let text = text[start..].trim_start();
+    let mut depth = 0_i32;
+    let end = text.find(|letter| {
+        depth += i32::from(letter == '<') - i32::from(letter == '>');
+        depth <= 0 && "[({;,)".contains(letter)
+    });
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// The places of a word in a statement, with what follows it.
@@ -229,6 +240,13 @@ pub(super) fn type_argument(function: &str) -> Option<&str> {
     {
         return Some(inside.trim());
     }
+    // These have no allocator.
+    for maker in ["std::make_unique<", "std::make_unique_for_overwrite<"] {
+        if let Some((_, text)) = function.split_once(maker) {
+            let kind = argument(text)?.trim();
+            return Some(kind.strip_suffix("[]").unwrap_or(kind).trim_end());
+        }
+    }
     const HOLDERS: [&str; 4] = ["RawVec<", "vec::Vec<", "boxed::Box<", "vec::from_elem::<"];
     let text = HOLDERS
         .iter()
@@ -305,6 +323,9 @@ mod tests {
                 "grid::Cell cells/0",
             ),
             ("auto *p = new grid::Cell[n];", "grid::Cell auto"),
+            ("keep(new (std::nothrow) Pair<K, V>[n]);", "Pair<K, V>"),
+            ("keep(new typename List<T>::Node);", "List<T>::Node"),
+            ("keep(new T, new T(1), new T{2}, new T*[3]);", "T T T *"),
             ("p = xmalloc(n * sizeof *p);", "p/0"),
             ("allocate(particles(n), stat=i)", "particles/0"),
             ("ALLOCATE ( grid%cells(2, n) )", "cells/0"),
@@ -344,6 +365,10 @@ mod tests {
             ),
             ("alloc::vec::from_elem::<prog::Node>", Some("prog::Node")),
             ("<alloc::boxed::Box<prog::Node>>::new", Some("prog::Node")),
+            (
+                "std::__detail::__unique_ptr_array_t<N []> std::make_unique<N []>(unsigned long)",
+                Some("N"),
+            ),
             ("alloc::alloc::exchange_malloc", None),
         ] {
             assert_eq!(type_argument(function), expected, "{function}");

@@ -117,6 +117,19 @@ pub(super) fn has_namespaces(unit: Unit<'_>) -> bool {
     language(unit).is_none_or(|language| !WITHOUT.contains(&language)) && !is_fortran(unit)
 }
 
+/// Whether a unit is written in C++.
+pub(super) fn is_cpp(unit: Unit<'_>) -> bool {
+    const VERSIONS: [gimli::DwLang; 6] = [
+        gimli::DW_LANG_C_plus_plus,
+        gimli::DW_LANG_C_plus_plus_03,
+        gimli::DW_LANG_C_plus_plus_11,
+        gimli::DW_LANG_C_plus_plus_14,
+        gimli::DW_LANG_C_plus_plus_17,
+        gimli::DW_LANG_C_plus_plus_20,
+    ];
+    language(unit).is_some_and(|language| VERSIONS.contains(&language))
+}
+
 /// The language that a unit is written in.
 fn language(unit: Unit<'_>) -> Option<gimli::DwLang> {
     let mut entries = unit.entries();

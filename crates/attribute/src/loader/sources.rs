@@ -1,0 +1,36 @@
+//! The lines of source files, kept while questions about them go on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use reuselens_io::open_regular_file;
+
+/// The most bytes of a source file that is read.
+const MOST_SOURCE: u64 = 4 << 20;
+/// Source files that are kept.
+const MAX_SOURCES: usize = 64;
+
+/// The source files that were asked for. Cost: each file is read once while it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    files: BTreeMap<String, Vec<String>>,
+}
+
+impl Sources {
+    /// The lines of a file; none if it cannot be read or is too large.
+    pub fn lines(&mut self, file: &str) -> &[String] {
+        if self.files.len() >= MAX_SOURCES && !self.files.contains_key(file) {
+            self.files.clear();
+        }
+        let read = || {
+            let opened = open_regular_file(Path::new(file)).ok();
+            let text = opened
+                .filter(|(_, bytes)| *bytes < MOST_SOURCE)
+                .and_then(|(file, _)| std::io::read_to_string(file).ok());
+            let text = text.unwrap_or_default();
+            text.lines().map(str::to_owned).collect()
+        };
+        let known = self.files.entry(file.to_owned());
+        known.or_insert_with(read)
+    }
+}
