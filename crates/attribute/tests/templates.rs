@@ -315,13 +315,20 @@ int main(int argc, char **) {
 }
 ";
 
-/// What the call that one version of a function's code makes has, of which there are others.
 #[test]
 fn functions_with_equal_code_that_is_one_have_no_type() {
-    check(
-        &format!("{HEAD}{FOLDED}"),
-        &["g++ -O2 -g", "g++ -O2 -g -flto"],
-    );
+    let source = format!("{HEAD}{FOLDED}");
+    for compiler in ["g++ -O2 -g", "g++ -O2 -g -flto"] {
+        with_each((SOURCE, &source), &[compiler], |binary, _| {
+            let code = code(binary, "make");
+            let distinct: BTreeSet<&u64> = code.iter().collect();
+            if distinct.len() == code.len() {
+                reuselens_testing::skip("the compiler leaves equal functions apart");
+                return;
+            }
+            check(&source, &[compiler]);
+        });
+    }
 }
 
 const UNIQUE: &str = "\

@@ -61,11 +61,12 @@ pub(super) fn head(
 ) -> Option<TemplateHead> {
     let at = line.checked_sub(1).filter(|at| *at < lines.len())?;
     let (mut text, mut in_comment) = (String::new(), false);
-    for index in at.saturating_sub(HEAD_LINES)..=at {
-        if index == at {
+    let first = at.saturating_sub(HEAD_LINES);
+    for (index, line) in lines[first..=at].iter().enumerate() {
+        if first + index == at {
             text.push(LINE);
         }
-        in_comment = add_line(&lines[index], in_comment, &mut text);
+        in_comment = add_line(line, in_comment, &mut text);
         text.push(' ');
     }
     // The window may begin within a comment.

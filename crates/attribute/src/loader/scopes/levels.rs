@@ -16,6 +16,9 @@ use crate::loader::variables::{Entry, MAX_STEPS, Unit};
 /// Bytes of debug information that reading a child of an entry counts as.
 const CHILD_BYTES: usize = 16;
 
+/// A file and a line of it, from 1.
+pub(super) type SourceLine = (String, usize);
+
 /// What an argument of a template is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TemplateArgument {
@@ -33,8 +36,8 @@ pub(super) struct ScopeLevel {
     pub is_class: bool,
     /// Its name without arguments. Empty for what has none in the source, as a lambda's class.
     pub name: String,
-    /// The file and the line where its name is declared.
-    pub declared: Option<(String, usize)>,
+    /// Where its name is declared.
+    pub declared: Option<SourceLine>,
     /// What its own parameters stand for.
     pub arguments: Vec<TemplateArgument>,
     /// Their names, as debug information has them.
@@ -287,7 +290,7 @@ impl EntryReader<'_> {
     }
 
     /// The name of an entry, whether it is only declared, and where it is declared.
-    pub fn about(&self, place: EntryPlace) -> Option<(String, bool, Option<(String, usize)>)> {
+    pub fn about(&self, place: EntryPlace) -> Option<(String, bool, Option<SourceLine>)> {
         let read = self.debug.with_unit(place.0, |unit| {
             let entry = unit.entry(place.1).ok()?;
             let is_declaration = entry.attr_value(gimli::DW_AT_declaration).is_some();
