@@ -395,8 +395,8 @@ fn code<'l>(lines: impl Iterator<Item = &'l String>) -> String {
     found
 }
 
-/// Adds a line's code as [`code`] has it. Whether a comment goes on after it is what it is told, and
-/// what it returns.
+/// Adds a line's code as [`code`] has it. It is told whether a comment goes on, and returns whether
+/// one goes on after the line.
 fn add_line(line: &str, in_comment: bool, found: &mut String) -> bool {
     let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
     match directive.filter(|_| !in_comment) {

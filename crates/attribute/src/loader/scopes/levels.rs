@@ -31,7 +31,7 @@ pub(super) enum TemplateArgument {
 /// A function or a class around a statement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeLevel {
-    /// The entries of a function, from that of its code to that of its declaration; that of a class.
+    /// Those of a function, from that of its code to that of its declaration; that of a class.
     pub entries: Vec<EntryPlace>,
     pub is_class: bool,
     /// Its name without arguments. Empty for what has none in the source, as a lambda's class.
