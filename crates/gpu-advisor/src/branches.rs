@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reuselens_advice::SourcePlace;
 use reuselens_warp::DeviceCall;
 
 use crate::ratio;
@@ -232,7 +233,7 @@ fn line_of<'m, 'p>(
     place: &'p str,
     calls: &'p Arc<[DeviceCall]>,
 ) -> &'m mut LineBranches {
-    let (file, line) = split_place(place);
+    let (file, line) = file_and_line(place);
     lines
         .entry((file, line, &calls[..]))
         .or_insert_with(|| LineBranches {
@@ -244,25 +245,32 @@ fn line_of<'m, 'p>(
 
 /// `file:line` of a place with or without a column; empty if the place is.
 pub fn source_line(place: &str) -> String {
-    match split_place(place) {
+    match file_and_line(place) {
         (file, 0) => file.to_owned(),
         (file, line) => format!("{file}:{line}"),
     }
 }
 
 /// File and line of a place; line 0 if it has none.
-fn split_place(place: &str) -> (&str, u64) {
-    let Some((before, last)) = place.rsplit_once(':') else {
-        return (place, 0);
-    };
-    let Ok(last) = last.parse() else {
-        return (place, 0);
-    };
-    match before
-        .rsplit_once(':')
-        .map(|(file, line)| (file, line.parse()))
-    {
-        Some((file, Ok(line))) => (file, line),
-        _ => (before, last),
+fn file_and_line(place: &str) -> (&str, u64) {
+    SourcePlace::parse(place).map_or((place, 0), |it| (it.file, it.line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_line;
+
+    #[test]
+    fn source_lines_are_without_columns_and_unknown_lines() {
+        for (place, line) in [
+            ("/p/k.cu:12:7", "/p/k.cu:12"),
+            ("k.cu:12", "k.cu:12"),
+            ("k.cu:0", "k.cu"),
+            ("k.cu:0:0", "k.cu"),
+            ("k.cu", "k.cu"),
+            ("", ""),
+        ] {
+            assert_eq!(source_line(place), line);
+        }
     }
 }
