@@ -11,8 +11,20 @@ use super::MissFacts;
 /// Calls of a call path that are kept: those next to the place.
 const CALLS: usize = 12;
 
-/// The function of the C library that calls a thread's function.
-const THREAD_ENTRY: &str = "start_thread";
+/// Functions of the C library that call a program's or a thread's first function.
+const STARTS: [&str; 5] = [
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "start_thread",
+];
+
+/// Beginnings of the names of Rust's functions between `main` of C and that of the program.
+const RUST_START: &str = "std::rt::lang_start";
+
+/// A function of Rust's library that has no source.
+const RUST_TRY: &str = "__rust_try";
 
 /// Libraries of the system, by the beginnings of their files' names.
 const SYSTEM: [&str; 9] = [
@@ -108,12 +120,14 @@ impl MissFacts<'_> {
         site.is_some_and(is_system)
     }
 
-    /// The code of a cell that is shown. Code without lines, as `memcpy` of a library has none, is
-    /// named by the call of it, which is not borrowed.
+    /// The code of a cell that is shown: the innermost line of the user's own code. Code of a
+    /// library, and code without lines, as `memcpy` has none, is named by the call of it, which is
+    /// not borrowed. Where there is no such call, it is shown itself.
     fn shown_frame(&self, cell: &Cell) -> Cow<'_, Frame> {
         let site = self.profile.sites.get(cell.site as usize);
         let own = site.and_then(own_frame);
-        if let Some(frame) = own.filter(|frame| frame.line > 0) {
+        let is_users = |frame: &&Frame| frame.line > 0 && !frame.is_library_source();
+        if let Some(frame) = own.filter(is_users) {
             return Cow::Borrowed(frame);
         }
         let mut callers = self.callers(cell.context).into_iter();
@@ -126,9 +140,9 @@ impl MissFacts<'_> {
     fn cell_place(&self, cell: &Cell) -> FindingPlace {
         let frame = self.shown_frame(cell);
         let mut path = self.callers(cell.context);
-        // A call that is shown for code without lines is where the path ends.
-        let is_call = matches!(frame, Cow::Owned(_));
-        if is_call && let Some(at) = path.iter().rposition(|caller| caller.line > 0) {
+        // What is called within the place is not what calls it: the path ends at a call that is
+        // shown for library code.
+        if let Some(at) = path.iter().rposition(|caller| caller == &*frame) {
             path.truncate(at);
         }
         FindingPlace {
@@ -139,8 +153,8 @@ impl MissFacts<'_> {
         }
     }
 
-    /// The calls that lead to a context, from `main` inwards: each a function, and the line in it
-    /// that calls the next. The function of the context itself is not among them.
+    /// The calls that lead to a context, from `main` inwards: each a function of the user's, and
+    /// the line in it that calls the next. The function of the context itself is not among them.
     fn callers(&self, context: u32) -> Vec<Frame> {
         let contexts = &self.profile.contexts;
         let mut path = Vec::new();
@@ -150,17 +164,33 @@ impl MissFacts<'_> {
             let parent = node.parent as usize;
             // What the C library does before `main` and before a thread's function is not the
             // user's.
-            let is_first =
-                parent == 0 || node.function == "main" || contexts[parent].function == THREAD_ENTRY;
+            let is_first = parent == 0 || node.function == "main" || is_start(&contexts[parent]);
             if is_first || parent >= at || path.len() == CALLS {
                 break;
             }
-            path.push(call_of(&contexts[parent], node));
+            let call = call_of(&contexts[parent], node);
+            if !is_of_library(&call) {
+                path.push(call);
+            }
             at = parent;
         }
         path.reverse();
         path
     }
+}
+
+/// Whether a context is what a library does before a program's or a thread's first function.
+fn is_start(context: &Context) -> bool {
+    let name = context.function.as_str();
+    STARTS.contains(&name) || name.starts_with(RUST_START)
+}
+
+/// Whether a call is in the code of a library, as the path of its file or the name that it has
+/// instead of one shows: `libstdc++.so.6!fn@d4490`.
+fn is_of_library(call: &Frame) -> bool {
+    let mut libraries = SYSTEM.iter().chain([&RUST_TRY]);
+    let is_named = libraries.any(|name| call.function.starts_with(name));
+    call.is_library_source() || call.file.is_empty() && is_named
 }
 
 /// Whether a site is code of the system's libraries.

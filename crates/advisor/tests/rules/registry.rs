@@ -1,7 +1,7 @@
 //! The registry, and what profiles lack.
 
 use reuselens_advisor::rules;
-use reuselens_locality::{Profile, Sharing, Warning};
+use reuselens_locality::{Context, Frame, Profile, Sharing, Warning};
 use reuselens_units::Granularity;
 
 use crate::support::{Accesses, Sketch};
@@ -193,6 +193,76 @@ fn library_code_is_named_by_its_call() {
     assert_eq!(place.source.as_deref(), Some("/src/a.c:50"));
     assert_eq!(place.function.as_deref(), Some("solve"));
     assert_eq!(place.call_path, ["main (a.c:40)"]);
+}
+
+/// A profile of the code of `file`, which `solve` of the user calls through `library`. Both are
+/// called by what the libraries do before `main`.
+fn called_through(file: &str, library: &str) -> Sketch {
+    let mut sketch = Sketch::new();
+    let (site, object) = (
+        sketch.site(618, "load"),
+        sketch.array("table (a.c)", 64 << 20),
+    );
+    sketch.0.sites[site as usize].frames[0].file = file.to_owned();
+    let accesses = Accesses {
+        far: 50_000,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses).context = 7;
+    sketch.0.machine.caches.truncate(1);
+    let context = |parent, function: &str, file: &str, line| Context {
+        parent,
+        function: function.to_owned(),
+        call: Frame {
+            file: file.to_owned(),
+            line,
+            ..Frame::default()
+        },
+        ..Context::default()
+    };
+    sketch.0.contexts.extend([
+        context(0, "__libc_start_call_main", "", 0),
+        context(1, "main", "libc_start_call_main.h", 58),
+        context(2, "std::rt::lang_start", "", 0),
+        context(3, "core::ops::FnOnce::call_once", "/rustc/1/rt.rs", 206),
+        context(4, "prog::main", "/rustc/1/function.rs", 250),
+        context(5, "solve", "/src/a.rs", 9),
+        context(6, library, "/src/a.rs", 40),
+    ]);
+    sketch
+}
+
+#[test]
+fn library_source_is_named_by_the_line_that_calls_it() {
+    let mut sketch = called_through("/usr/include/c++/12/bits/atomic_base.h", "fetch_add");
+    let place = &sketch.advise().findings[0].place;
+    assert_eq!(place.source.as_deref(), Some("/src/a.rs:40"));
+    assert_eq!(place.function.as_deref(), Some("solve"));
+    // Neither what the place calls, nor what calls the program's `main`.
+    assert_eq!(place.call_path, ["prog::main (a.rs:9)"]);
+    // The user's line that library code was inlined into is shown, and the calls that end there.
+    sketch.0.sites[1].frames.push(Frame {
+        function: "solve".to_owned(),
+        file: "/src/a.rs".to_owned(),
+        line: 40,
+    });
+    let inlined = &sketch.advise().findings[0].place;
+    assert_eq!(inlined, place);
+}
+
+#[test]
+fn program_without_symbols_is_not_named_by_the_start_of_the_library() {
+    let mut sketch = called_through("", "prog!fn@1060");
+    let frame = &mut sketch.0.sites[1].frames[0];
+    (frame.function, frame.line) = ("prog!fn@1060+0x9c".to_owned(), 0);
+    // Its `main` has no name.
+    sketch.0.contexts.truncate(3);
+    sketch.0.contexts[2].function = "prog!fn@1060".to_owned();
+    sketch.0.cells[0].context = 2;
+    let place = &sketch.advise().findings[0].place;
+    assert_eq!(place.source, None);
+    assert_eq!(place.function.as_deref(), Some("prog!fn@1060+0x9c"));
+    assert_eq!(place.call_path, [""; 0]);
 }
 
 /// Without `-g`: small blocks have a size, and the array that misses has none.
