@@ -34,12 +34,14 @@ const LEAST_OF_OBJECT: f64 = 0.1;
 /// The least share of first touches among the misses of a pass that initialises data.
 const LEAST_FIRST: f64 = 0.9;
 
-/// Where it applies: once for each pair of lines.
+/// Where it applies: once for each pair of lines, whatever carries the reuses: a function carries
+/// those of the first time that a loop around both passes runs them. Passes without lines are one
+/// pair if they have one carrier.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     route_group::findings(
         facts,
         |route| applies(facts, route),
-        |route| (route.carrier, ends(route)),
+        |route| (ends(route), is_unnamed(route).then_some(route.carrier)),
         |group| finding(facts, group),
     )
 }
@@ -100,6 +102,11 @@ fn initialises(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
         }
     }
     first as f64 >= LEAST_FIRST * fills as f64 && other < fills / 2
+}
+
+/// Whether the line of one of the passes is not known.
+fn is_unnamed(route: &ReuseRoute<'_>) -> bool {
+    route.source.is_none() || route.sink.is_none()
 }
 
 fn ends<'a>(route: &'a ReuseRoute<'_>) -> (&'a str, &'a str) {
