@@ -1,9 +1,9 @@
 //! Rules about what carries a reuse.
 
-use reuselens_locality::{Carrier, ObjectKind, ScopeKind};
+use reuselens_locality::{Carrier, FineHistogram, ObjectKind, ScopeKind};
 use reuselens_units::Distance;
 
-use crate::support::{Accesses, LINES, Sketch};
+use crate::support::{Accesses, FAR, LINES, Sketch};
 
 /// 80,000 accesses of line 12 to `a`, of which 70,000 miss and use so many bytes of each line;
 /// the loop at line 10 carries them.
@@ -140,6 +140,27 @@ fn ends_of_rows_do_not_make_them_structures() {
         *used /= 8;
     }
     assert!(!sketch.rules().contains(&"loop-order"));
+}
+
+/// A hash of keys in a row, as by the golden ratio, returns to a line after two or three distances.
+#[test]
+fn steps_of_a_hash_are_for_no_other_order() {
+    let rules = |alike: u64| {
+        let mut sketch = strided(8);
+        let others = 70_000 - alike;
+        let mut steps = FineHistogram::default();
+        for (distance, count) in [
+            (FAR, alike),
+            (FAR * 8 / 5, others / 2),
+            (FAR * 3, others / 2),
+        ] {
+            steps.add(Distance::new(distance), count);
+        }
+        sketch.0.cells[0].histogram = steps;
+        sketch.rules()
+    };
+    assert_eq!(rules(53_000), [""; 0]);
+    assert_eq!(rules(66_000), ["loop-order"]);
 }
 
 /// Steps in time around the nest.
@@ -311,6 +332,28 @@ fn passes_in_one_function_or_iteration_ask_for_fusion() {
         two_passes(|_| Carrier::Threads, ScopeKind::Loop).rules(),
         [""; 0]
     );
+}
+
+/// A loop around two passes carries their reuses but those of its first iteration, which the
+/// function carries.
+#[test]
+fn pair_of_passes_with_two_carriers_is_one_finding() {
+    let mut sketch = two_passes(Carrier::Iteration, ScopeKind::Loop);
+    let function = sketch.scope(ScopeKind::Function, 5);
+    let first = sketch.causes().carried[0];
+    sketch.carried(
+        [first.source, first.sink],
+        first.object,
+        Carrier::Scope(function),
+        6000,
+    );
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!((finding.rule.name, finding.cost.amount), ("fusion", 16_000));
+    assert!(finding.evidence[0].starts_with("10,000 of"), "{finding:?}");
+    assert!(finding.evidence[1].starts_with("6,000 of"), "{finding:?}");
 }
 
 #[test]
