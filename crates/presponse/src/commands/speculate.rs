@@ -221,7 +221,7 @@ impl Args {
         self.out.write_page(|| {
             let heads = HEADS.map(str::to_owned).to_vec();
             let table = PageSection::table("What each kind gains", EXPLAIN, heads, rows);
-            page::ahead::page(facts, table, lanes, quality)
+            page::speculation::page(facts, table, lanes, quality)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! Pages: single HTML files that fetch nothing, light and dark, narrow and wide. [`run`] is that of
 //! a run, [`ahead`] that of `presponse speculate`, [`comparison`] that of `presponse compare`.
 
-pub mod ahead;
 mod axis;
 mod chart;
 pub mod run;
+pub mod speculation;
 
 use std::fmt::Write as _;
 

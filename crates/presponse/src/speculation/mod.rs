@@ -15,24 +15,24 @@
 //! Source: Shen 2021, chapter 4 (Presponse), where predicted edges alone are applied ahead.
 
 mod ages;
-mod ahead;
+mod answers;
+mod edge_bank;
 mod expiries;
 mod gate;
-mod lane;
 mod quality;
-mod repeats;
+mod run;
 mod warm;
 mod work;
 
 use reuselens_graph::{EdgeChange, SortedGraph};
 
 pub use ages::DeletionAges;
-pub use ahead::{AheadAnswers, AheadCounts, AheadStep};
+pub use answers::{AheadAnswers, AheadCounts, AheadStep};
+pub use edge_bank::Repeats;
 pub use expiries::Expiries;
 pub use gate::{GateCounts, NetBenefitGate};
-pub use lane::{Lane, LaneWindow};
 pub use quality::{Insertions, KNOWN, NODE2VEC, PredictionQuality, RETRAIN_BELOW};
-pub use repeats::Repeats;
+pub use run::{Lane, LaneWindow};
 pub use warm::Warm;
 pub use work::{AheadKind, AheadTotals, KINDS, NamedGate, WorkAhead};
 
