@@ -24,7 +24,7 @@ use crate::service::listener::Connection;
 use crate::service::statistics::ServiceStatistics;
 use crate::service::writer::{BatchWriter, WriterRequest};
 use crate::service::{Confirmed, Listener, Speculator};
-use crate::speculation::AheadKind;
+use crate::speculation::SpeculationKind;
 use crate::state::{Recover, Recovered, Snapshot, StateFolder, SyncPolicy};
 
 /// Requests that wait for the writer; further clients wait to send.
@@ -74,7 +74,7 @@ pub struct Args {
         default_value_t,
         help_heading = "Work ahead"
     )]
-    speculate: AheadKind,
+    speculate: SpeculationKind,
 
     /// The stream is a sliding window: it deletes each edge when its last insertion is this old, in
     /// the unit of the times of its changes (needed for expiries)
@@ -180,13 +180,13 @@ impl Args {
     /// What works ahead, if anything does.
     fn speculator(&self) -> anyhow::Result<Option<Speculator>> {
         let wrong = match (self.speculate, self.window) {
-            (AheadKind::Expiries, None) => {
+            (SpeculationKind::Expiries, None) => {
                 "--speculate expiries needs the length of the window: --window LENGTH"
             }
-            (AheadKind::Off | AheadKind::Repeats | AheadKind::Warm, Some(_)) => {
+            (SpeculationKind::Off | SpeculationKind::EdgeBank | SpeculationKind::Warm, Some(_)) => {
                 "--window has no effect here; use --speculate expiries or gated, or leave it out"
             }
-            (AheadKind::Off, None) => return Ok(None),
+            (SpeculationKind::Off, None) => return Ok(None),
             (kind, window) => return Ok(Some(Speculator::new(kind, window))),
         };
         Err(WrongUsage(wrong.to_owned()).into())

@@ -18,7 +18,8 @@ use crate::page::{self, PageSection};
 use crate::progress::BatchMeter;
 use crate::say::{say, tell};
 use crate::speculation::{
-    AheadKind, DeletionAges, GateCounts, Insertions, Lane, PredictionQuality, TimedChange,
+    DeletionAges, GateCounts, Insertions, PredictionQuality, SpeculationKind, SpeculationRun,
+    TimedChange,
 };
 use crate::summary::{nanoseconds, signed_nanoseconds};
 use crate::text_table::text_table;
@@ -74,7 +75,7 @@ impl Args {
             about,
         } = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let kind = graph.kind();
-        let mut lanes = self.lanes(&graph, root);
+        let mut runs = self.runs(&graph, root);
         let mut insertions = self
             .predict
             .map(|_| Insertions::of_graph(graph.edge_list()));
@@ -88,12 +89,12 @@ impl Args {
             if let Some(insertions) = &mut insertions {
                 insertions.add(&changes);
             }
-            for lane in &mut lanes {
-                lane.batch(&changes, names.len() as VertexId);
+            for run in &mut runs {
+                run.batch(&changes, names.len() as VertexId);
                 if self.verify
-                    && let Some((answer, vertex)) = lane.answers().difference(root)
+                    && let Some((answer, vertex)) = run.answers().difference(root)
                 {
-                    anyhow::bail!(wrong(lane.kind(), answer, names.id(vertex)));
+                    anyhow::bail!(wrong(run.kind(), answer, names.id(vertex)));
                 }
             }
             count += 1;
@@ -102,7 +103,7 @@ impl Args {
         }
         drop(meter);
         warn_of_late(batches.late(), self.out.quiet);
-        check_agreement(&lanes)?;
+        check_agreement(&runs)?;
         let (changes, batches) = (
             counted(total, "change", "changes"),
             counted(count, "batch", "batches"),
@@ -114,21 +115,22 @@ impl Args {
         let found = Findings {
             quality: self.quality(insertions)?,
             window: self.window_hint(&ages),
-            lanes,
+            runs,
         };
         self.report(&facts, &found)
     }
 
     /// The ways of working ahead that are compared.
-    fn lanes(&self, graph: &SortedGraph, root: VertexId) -> Vec<Lane> {
+    fn runs(&self, graph: &SortedGraph, root: VertexId) -> Vec<SpeculationRun> {
         let threads = self.from.threads();
-        let kinds = AheadKind::ALL.into_iter();
-        let kinds = kinds.filter(|kind| *kind != AheadKind::Expiries || self.window.is_some());
-        let lane = |kind| {
+        let kinds = SpeculationKind::ALL.into_iter();
+        let kinds =
+            kinds.filter(|kind| *kind != SpeculationKind::Expiries || self.window.is_some());
+        let run = |kind| {
             let answers = Answers::new(graph.clone(), root, Rules::Ours, threads);
-            Lane::new(kind, answers, self.window, self.stream.every)
+            SpeculationRun::new(kind, answers, self.window, self.stream.every)
         };
-        kinds.map(lane).collect()
+        kinds.map(run).collect()
     }
 
     /// Warns of a window that is not that of the stream. Without a window, what to add, if anything
@@ -189,8 +191,8 @@ impl Args {
     }
 
     fn report(&self, facts: &[String], found: &Findings) -> Outcome {
-        let (lanes, quality) = (&found.lanes[..], found.quality.as_ref());
-        let rows: Vec<Vec<String>> = lanes.iter().map(|lane| row(lane, &lanes[0])).collect();
+        let (runs, quality) = (&found.runs[..], found.quality.as_ref());
+        let rows: Vec<Vec<String>> = runs.iter().map(|run| row(run, &runs[0])).collect();
         if self.out.talks() {
             for fact in facts {
                 say!("{fact}")?;
@@ -200,8 +202,9 @@ impl Args {
             if let Some(hint) = &found.window {
                 say!("{hint}")?;
             }
-            let gated = lanes.iter().find(|lane| lane.kind() == AheadKind::Gated);
-            for (name, GateCounts { on, off }) in gated.into_iter().flat_map(Lane::gates) {
+            let gated = runs.iter().find(|run| run.kind() == SpeculationKind::Gated);
+            for (name, GateCounts { on, off }) in gated.into_iter().flat_map(SpeculationRun::gates)
+            {
                 say!(
                     "The gate let {name} work before {on} of {} batches.",
                     on + off
@@ -217,34 +220,34 @@ impl Args {
                 say!("\nNext: add -o speculation.html for a page that explains the columns")?;
             }
         }
-        self.out.write_json(|| json(lanes, quality))?;
+        self.out.write_json(|| json(runs, quality))?;
         self.out.write_page(|| {
             let heads = HEADS.map(str::to_owned).to_vec();
             let table = PageSection::table("What each kind gains", EXPLAIN, heads, rows);
-            page::speculation::page(facts, table, lanes, quality)
+            page::speculation::page(facts, table, runs, quality)
         })
     }
 }
 
 /// What a run found.
 struct Findings {
-    lanes: Vec<Lane>,
+    runs: Vec<SpeculationRun>,
     quality: Option<PredictionQuality>,
     /// What to say about the window.
     window: Option<String>,
 }
 
-/// Whether all lanes have the same answers at the end.
-fn check_agreement(lanes: &[Lane]) -> Outcome {
-    let totals = lanes[0].answers().totals();
-    let differs = |lane: &&Lane| lane.answers().totals() != totals;
-    match lanes.iter().find(differs) {
-        Some(lane) => anyhow::bail!(wrong(lane.kind(), "answers", None)),
+/// Whether all runs have the same answers at the end.
+fn check_agreement(runs: &[SpeculationRun]) -> Outcome {
+    let totals = runs[0].answers().totals();
+    let differs = |run: &&SpeculationRun| run.answers().totals() != totals;
+    match runs.iter().find(differs) {
+        Some(run) => anyhow::bail!(wrong(run.kind(), "answers", None)),
         None => Ok(()),
     }
 }
 
-fn wrong(kind: AheadKind, answer: &str, id: Option<u64>) -> String {
+fn wrong(kind: SpeculationKind, answer: &str, id: Option<u64>) -> String {
     let vertex = id.map_or_else(String::new, |id| format!(" of vertex {id}"));
     format!(
         "with {} ahead the {answer}{vertex} are wrong; this is an error in presponse: please report \
@@ -267,24 +270,24 @@ const HEADS: [&str; 10] = [
     "net",
 ];
 
-fn row(lane: &Lane, off: &Lane) -> Vec<String> {
-    let latency = &lane.latency;
-    let (ahead, back) = (lane.totals.ahead.sum(), lane.totals.taken_back.sum());
+fn row(run: &SpeculationRun, off: &SpeculationRun) -> Vec<String> {
+    let latency = &run.latency;
+    let (ahead, back) = (run.totals.ahead.sum(), run.totals.taken_back.sum());
     let share = match ahead {
         0 => "–".to_owned(),
         _ => format!("{:.1} %", 100.0 * back as f64 / ahead as f64),
     };
     vec![
-        lane.kind().name().to_owned(),
+        run.kind().name().to_owned(),
         nanoseconds(latency.percentile(0.5)),
         nanoseconds(latency.percentile(0.99)),
         nanoseconds(latency.max()),
-        signed_nanoseconds(lane.saved(off)),
+        signed_nanoseconds(run.saved(off)),
         grouped(ahead),
         share,
-        nanoseconds(lane.totals.idle.percentile(0.99)),
-        nanoseconds(lane.totals.wasted_per_batch()),
-        signed_nanoseconds(lane.net(off)),
+        nanoseconds(run.totals.idle.percentile(0.99)),
+        nanoseconds(run.totals.wasted_per_batch()),
+        signed_nanoseconds(run.net(off)),
     ]
 }
 
@@ -313,26 +316,26 @@ fn prediction_table(quality: &PredictionQuality) -> String {
     )
 }
 
-fn json(lanes: &[Lane], quality: Option<&PredictionQuality>) -> Value {
-    let lane = |lane: &Lane| {
+fn json(runs: &[SpeculationRun], quality: Option<&PredictionQuality>) -> Value {
+    let run = |run: &SpeculationRun| {
         json!({
-            "kind": lane.kind().name(),
-            "batches": lane.latency.count(),
-            "p50_ns": lane.latency.percentile(0.5),
-            "p99_ns": lane.latency.percentile(0.99),
-            "mean_ns": lane.latency.mean(),
-            "longest_ns": lane.latency.max(),
-            "idle_p99_ns": lane.totals.idle.percentile(0.99),
-            "ahead": lane.totals.ahead.sum(),
-            "taken_back": lane.totals.taken_back.sum(),
-            "wasted_ns_per_batch": lane.totals.wasted_per_batch(),
-            "saved_ns_per_batch": lane.saved(&lanes[0]),
-            "net_ns_per_batch": lane.net(&lanes[0]),
+            "kind": run.kind().name(),
+            "batches": run.latency.count(),
+            "p50_ns": run.latency.percentile(0.5),
+            "p99_ns": run.latency.percentile(0.99),
+            "mean_ns": run.latency.mean(),
+            "longest_ns": run.latency.max(),
+            "idle_p99_ns": run.totals.idle.percentile(0.99),
+            "ahead": run.totals.ahead.sum(),
+            "taken_back": run.totals.taken_back.sum(),
+            "wasted_ns_per_batch": run.totals.wasted_per_batch(),
+            "saved_ns_per_batch": run.saved(&runs[0]),
+            "net_ns_per_batch": run.net(&runs[0]),
         })
     };
     json!({
         "schema": "presponse-speculation/1",
-        "kinds": lanes.iter().map(lane).collect::<Vec<_>>(),
+        "kinds": runs.iter().map(run).collect::<Vec<_>>(),
         "prediction": quality.map(prediction_json),
     })
 }

@@ -7,20 +7,21 @@ use super::axis::Scale;
 use super::chart::{self, Chart, Line};
 use super::{PageSection, document};
 use crate::speculation::{
-    AheadKind, KINDS, KNOWN, Lane, LaneWindow, NODE2VEC, PredictionQuality, RETRAIN_BELOW,
+    KINDS, KNOWN, NODE2VEC, PredictionQuality, RETRAIN_BELOW, SpeculationKind, SpeculationRun,
+    SpeculationWindow,
 };
 use crate::summary::signed_nanoseconds;
 use crate::timeline::Window;
 
-/// The page. `table` compares the lanes, of which the first does nothing ahead.
+/// The page. `table` compares the runs, of which the first does nothing ahead.
 pub fn page(
     facts: &[String],
     table: PageSection,
-    lanes: &[Lane],
+    runs: &[SpeculationRun],
     quality: Option<&PredictionQuality>,
 ) -> String {
-    let mut sections = vec![table, kinds(), net_benefit(lanes)];
-    sections.extend(decisions(lanes));
+    let mut sections = vec![table, kinds(), net_benefit(runs)];
+    sections.extend(decisions(runs));
     if let Some(quality) = quality {
         sections.push(accuracy(quality));
         sections.push(batches(quality));
@@ -31,27 +32,27 @@ pub fn page(
 fn kinds() -> PageSection {
     let rows = [
         (
-            AheadKind::Expiries,
+            SpeculationKind::Expiries,
             "deletes edges that leave a sliding window before the stream does",
             "unless the edge is renewed",
         ),
         (
-            AheadKind::Repeats,
+            SpeculationKind::EdgeBank,
             "inserts the pairs that were inserted most often and are absent now",
             "rarely",
         ),
         (
-            AheadKind::Warm,
+            SpeculationKind::Warm,
             "reads the neighbours of the vertices of the last two batches into the caches",
             "changes nothing, so it cannot be wrong",
         ),
         (
-            AheadKind::Gated,
+            SpeculationKind::Gated,
             "does all three, each while its gate is open",
             "as these",
         ),
         (
-            AheadKind::Oracle,
+            SpeculationKind::Oracle,
             "applies the next batch itself, which only an experiment knows",
             "always: the bound of what can be gained",
         ),
@@ -74,24 +75,29 @@ fn kinds() -> PageSection {
     .of_words()
 }
 
-/// A value of each window of a lane.
-fn line(label: &str, lane: &Lane, value: impl Fn(&Window<LaneWindow>) -> f64) -> Line {
-    let windows = lane.timeline.windows().iter();
+/// A value of each window of a run.
+fn line(
+    label: &str,
+    run: &SpeculationRun,
+    value: impl Fn(&Window<SpeculationWindow>) -> f64,
+) -> Line {
+    let windows = run.timeline.windows().iter();
     Line::new(label, windows.map(value).collect())
 }
 
-fn net_benefit(lanes: &[Lane]) -> PageSection {
-    let off = &lanes[0];
-    let mean = |window: &Window<LaneWindow>| window.sums.latency as f64 / window.batches as f64;
+fn net_benefit(runs: &[SpeculationRun]) -> PageSection {
+    let off = &runs[0];
+    let mean =
+        |window: &Window<SpeculationWindow>| window.sums.latency as f64 / window.batches as f64;
     let without: Vec<f64> = off.timeline.windows().iter().map(mean).collect();
-    let charts = lanes[1..].iter().map(|lane| {
-        let saved = line("saved", lane, mean);
+    let charts = runs[1..].iter().map(|run| {
+        let saved = line("saved", run, mean);
         let saved: Vec<f64> = without
             .iter()
             .zip(&saved.values)
             .map(|(one, other)| one - other)
             .collect();
-        let wasted = line("wasted", lane, |window| {
+        let wasted = line("wasted", run, |window| {
             window.sums.wasted as f64 / window.batches as f64
         });
         let net = saved
@@ -99,11 +105,11 @@ fn net_benefit(lanes: &[Lane]) -> PageSection {
             .zip(&wasted.values)
             .map(|(saved, wasted)| saved - wasted);
         Chart {
-            title: lane.kind().name().to_owned(),
+            title: run.kind().name().to_owned(),
             lines: vec![Line::new("net", net.collect()), Line::new("saved", saved)],
             scale: Scale::Linear,
             shown: |value| signed_nanoseconds(value.round() as i64),
-            ends: chart::over_batches(lane.latency.count()),
+            ends: chart::over_batches(run.latency.count()),
         }
     });
     PageSection {
@@ -119,20 +125,23 @@ fn net_benefit(lanes: &[Lane]) -> PageSection {
 }
 
 /// What gates decided, and what was wrong.
-fn decisions(lanes: &[Lane]) -> Option<PageSection> {
-    let gated = lanes.iter().find(|lane| lane.kind() == AheadKind::Gated)?;
-    let has_gate = |kind: &AheadKind| gated.gates().iter().any(|(name, _)| *name == kind.name());
+fn decisions(runs: &[SpeculationRun]) -> Option<PageSection> {
+    let gated = runs
+        .iter()
+        .find(|run| run.kind() == SpeculationKind::Gated)?;
+    let has_gate =
+        |kind: &SpeculationKind| gated.gates().iter().any(|(name, _)| *name == kind.name());
     let kinds = KINDS.iter().enumerate().filter(|(_, kind)| has_gate(kind));
     let gates = kinds.map(|(at, kind)| {
         line(kind.name(), gated, |window| {
-            window.sums.let_work[at] as f64 / window.batches as f64
+            window.sums.enabled[at] as f64 / window.batches as f64
         })
     });
-    let wrong = lanes
+    let wrong = runs
         .iter()
-        .filter(|lane| lane.totals.ahead.sum() > 0 && lane.kind() != AheadKind::Oracle);
-    let wrong = wrong.map(|lane| {
-        line(lane.kind().name(), lane, |window| {
+        .filter(|run| run.totals.ahead.sum() > 0 && run.kind() != SpeculationKind::Oracle);
+    let wrong = wrong.map(|run| {
+        line(run.kind().name(), run, |window| {
             // Nothing ahead has no share.
             window.sums.taken_back as f64 / window.sums.ahead as f64
         })

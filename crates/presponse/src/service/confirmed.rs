@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{AnswerTotals, Answers};
 use crate::batches;
-use crate::speculation::{AheadAnswers, AheadStep};
+use crate::speculation::{SpeculativeAnswers, SpeculativeStep};
 
 /// The published state.
 pub struct Confirmed {
@@ -33,7 +33,7 @@ pub struct Replica {
     pub batch: u64,
     /// The ids of all vertices.
     pub names: VertexNames,
-    answers: AheadAnswers,
+    answers: SpeculativeAnswers,
     /// The changes of the last batch, in the order of its records.
     pub changes: Vec<EdgeChange>,
     /// The totals after the last batch, once someone asks for them.
@@ -76,7 +76,7 @@ impl Confirmed {
     ///
     /// # Errors
     /// If the graph would have too many vertices; callers check that before.
-    pub fn apply(&self, records: &[StreamRecord]) -> anyhow::Result<AheadStep> {
+    pub fn apply(&self, records: &[StreamRecord]) -> anyhow::Result<SpeculativeStep> {
         let idle = 1 - self.active.load(Ordering::SeqCst);
         let mut state = self.write(idle);
         let step = state.apply(records)?;
@@ -97,7 +97,7 @@ impl Confirmed {
 
     /// Calls `work` with the answers that get the next batch, which must not be behind: after
     /// [`Self::catch_up`]. No reader sees them before that batch. For the thread that applies.
-    pub fn work_ahead<T>(&self, work: impl FnOnce(&mut AheadAnswers) -> T) -> T {
+    pub fn work_ahead<T>(&self, work: impl FnOnce(&mut SpeculativeAnswers) -> T) -> T {
         let idle = 1 - self.active.load(Ordering::SeqCst);
         work(&mut self.write(idle).answers)
     }
@@ -116,7 +116,7 @@ impl Replica {
         Self {
             batch,
             names,
-            answers: AheadAnswers::new(answers),
+            answers: SpeculativeAnswers::new(answers),
             changes: Vec::new(),
             totals: OnceLock::new(),
         }
@@ -133,7 +133,7 @@ impl Replica {
         self.totals.get_or_init(|| self.answers().totals())
     }
 
-    fn apply(&mut self, records: &[StreamRecord]) -> anyhow::Result<AheadStep> {
+    fn apply(&mut self, records: &[StreamRecord]) -> anyhow::Result<SpeculativeStep> {
         // Before ids get numbers: the graph must have all vertices that `names` has.
         let room = batches::room(&self.names);
         if batches::added(&self.names, records, room) > room {

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 use reuselens_graph::formats::stream::StreamRecord;
 
 use super::Confirmed;
-use crate::speculation::{AheadCounts, AheadKind, AheadStep, TimedChange, WorkAhead};
+use crate::speculation::{
+    SpeculationCounts, SpeculationKind, SpeculativeStep, SpeculativeWork, TimedChange,
+};
 
 /// Works ahead while no batch waits, and learns from each batch.
 ///
 /// What it learns is not in the update log: after a start it knows nothing of earlier batches.
 pub struct Speculator {
-    work: WorkAhead,
+    work: SpeculativeWork,
     /// The latest time of a change; changes without a time have this one.
     now: i64,
     /// The time that the last work took, and when it ended.
@@ -33,9 +35,9 @@ pub struct LearnedBatch {
 
 impl Speculator {
     /// For a stream whose window is `window` long, in the unit of the times of its changes.
-    pub fn new(kind: AheadKind, window: Option<u64>) -> Self {
+    pub fn new(kind: SpeculationKind, window: Option<u64>) -> Self {
         Self {
-            work: WorkAhead::new(kind, window, None),
+            work: SpeculativeWork::new(kind, window, None),
             now: i64::MIN,
             idle: Duration::ZERO,
             ended: Instant::now(),
@@ -44,13 +46,13 @@ impl Speculator {
     }
 
     /// The work and its gates.
-    pub fn work(&self) -> &WorkAhead {
+    pub fn work(&self) -> &SpeculativeWork {
         &self.work
     }
 
     /// Works ahead of the next batch, unless that is done. Returns what is changed ahead if there
     /// was something to do.
-    pub fn work_ahead(&mut self, confirmed: &Confirmed) -> Option<AheadCounts> {
+    pub fn work_ahead(&mut self, confirmed: &Confirmed) -> Option<SpeculationCounts> {
         if self.work.had_time() {
             return None;
         }
@@ -66,7 +68,7 @@ impl Speculator {
         &mut self,
         confirmed: &Confirmed,
         records: &[StreamRecord],
-        step: &mut AheadStep,
+        step: &mut SpeculativeStep,
         begun: Instant,
     ) -> LearnedBatch {
         self.changes.clear();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::speculator::LearnedBatch;
 use crate::latency::Latencies;
-use crate::speculation::{AheadCounts, AheadStep, AheadTotals, NamedGate};
+use crate::speculation::{NamedGate, SpeculationCounts, SpeculationTotals, SpeculativeStep};
 use crate::summary::{RunSummary, latencies_json};
 
 /// Counts of all threads.
@@ -47,9 +47,9 @@ pub struct BatchTimes {
 #[derive(Clone, Debug, Default)]
 pub struct SpeculationTimes {
     /// Edges that are changed ahead of the next batch.
-    pub ahead_now: AheadCounts,
+    pub ahead_now: SpeculationCounts,
     /// Over all batches that left time to work ahead of them.
-    totals: AheadTotals,
+    totals: SpeculationTotals,
     /// How long such batches waited for the end of that work.
     waited: Latencies,
     gates: Vec<NamedGate>,
@@ -57,12 +57,12 @@ pub struct SpeculationTimes {
 
 impl SpeculationTimes {
     /// Counts a batch.
-    pub fn add(&mut self, learned: LearnedBatch, step: &AheadStep, gates: Vec<NamedGate>) {
+    pub fn add(&mut self, learned: LearnedBatch, step: &SpeculativeStep, gates: Vec<NamedGate>) {
         if let Some(idle) = learned.idle {
             self.totals.add(idle, step, learned.wasted);
             self.waited.add(learned.waited);
         }
-        self.ahead_now = AheadCounts::default();
+        self.ahead_now = SpeculationCounts::default();
         self.gates = gates;
     }
 

@@ -15,7 +15,7 @@ use super::Speculator;
 use super::client::ClientContext;
 use crate::batches;
 use crate::say::tell;
-use crate::speculation::AheadStep;
+use crate::speculation::SpeculativeStep;
 use crate::state::log::LogError;
 use crate::state::{Snapshot, StateFolder};
 
@@ -257,7 +257,7 @@ impl BatchWriter {
 
     /// Applies the batch that was acknowledged to the other replica, and learns from it. Its
     /// request came at `begun`.
-    fn catch_up(&mut self, records: &[StreamRecord], mut ahead: AheadStep, begun: Instant) {
+    fn catch_up(&mut self, records: &[StreamRecord], mut ahead: SpeculativeStep, begun: Instant) {
         let confirmed = &self.context.confirmed;
         let start = Instant::now();
         // What the first replica has room for, the second has, too.

@@ -1,4 +1,4 @@
-//! [`AheadAnswers`]: answers, with a batch that was applied ahead and can be corrected.
+//! [`SpeculativeAnswers`]: answers, with a batch that was applied ahead and can be corrected.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use reuselens_graph::{Delta, Edge, EdgeChange, StoredGraph, VertexId};
 use crate::answers::{Answers, BatchStep};
 
 /// Answers that may be ahead of the last batch.
-pub struct AheadAnswers {
+pub struct SpeculativeAnswers {
     answers: Answers,
     /// What was changed ahead, since the last batch.
     ahead: Delta,
@@ -15,28 +15,28 @@ pub struct AheadAnswers {
 
 /// What a batch took, with what was done ahead of it.
 #[derive(Clone, Debug)]
-pub struct AheadStep {
+pub struct SpeculativeStep {
     /// From the batch to its answers: the correction included.
     pub latency: Duration,
     /// The batch with its corrections. The delta is what changed since the last batch, also where
     /// it was changed ahead.
     pub step: BatchStep,
     /// Edges that had been changed ahead.
-    pub ahead: AheadCounts,
+    pub ahead: SpeculationCounts,
     /// Those of them whose change had to be taken back.
-    pub taken_back: AheadCounts,
+    pub taken_back: SpeculationCounts,
 }
 
 /// Counts of edges that were changed ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AheadCounts {
+pub struct SpeculationCounts {
     /// Those that were inserted.
     pub inserted: u64,
     /// Those that were deleted.
     pub deleted: u64,
 }
 
-impl AheadCounts {
+impl SpeculationCounts {
     fn of(delta: &Delta) -> Self {
         Self {
             inserted: delta.inserted.len() as u64,
@@ -50,14 +50,14 @@ impl AheadCounts {
     }
 }
 
-impl std::ops::AddAssign for AheadCounts {
+impl std::ops::AddAssign for SpeculationCounts {
     fn add_assign(&mut self, other: Self) {
         self.inserted += other.inserted;
         self.deleted += other.deleted;
     }
 }
 
-impl AheadAnswers {
+impl SpeculativeAnswers {
     /// Nothing is ahead yet.
     pub fn new(answers: Answers) -> Self {
         Self {
@@ -73,8 +73,8 @@ impl AheadAnswers {
     }
 
     /// Edges that are changed ahead of the next batch.
-    pub fn ahead(&self) -> AheadCounts {
-        AheadCounts::of(&self.ahead)
+    pub fn ahead(&self) -> SpeculationCounts {
+        SpeculationCounts::of(&self.ahead)
     }
 
     /// Applies changes ahead, at most once between two batches. How long that took.
@@ -89,7 +89,7 @@ impl AheadAnswers {
 
     /// Applies a batch, and takes back what was done ahead and it does not ask for. `vertices` is
     /// the count of vertices after it. The answers are then those of the graph with this batch.
-    pub fn apply(&mut self, batch: &[EdgeChange], vertices: VertexId) -> AheadStep {
+    pub fn apply(&mut self, batch: &[EdgeChange], vertices: VertexId) -> SpeculativeStep {
         let start = Instant::now();
         let ahead = std::mem::take(&mut self.ahead);
         let wrong = unconfirmed(&ahead, batch);
@@ -104,15 +104,15 @@ impl AheadAnswers {
             }
         };
         let latency = start.elapsed();
-        let counts = AheadCounts::of(&ahead);
+        let counts = SpeculationCounts::of(&ahead);
         if counts.sum() > 0 {
             step.delta = ahead.followed_by(step.delta);
         }
-        AheadStep {
+        SpeculativeStep {
             latency,
             step,
             ahead: counts,
-            taken_back: AheadCounts::of(&wrong),
+            taken_back: SpeculationCounts::of(&wrong),
         }
     }
 }
@@ -174,7 +174,7 @@ mod tests {
                 1..12,
             ),
         ) {
-            let (mut plain, mut ahead) = (answers(), AheadAnswers::new(answers()));
+            let (mut plain, mut ahead) = (answers(), SpeculativeAnswers::new(answers()));
             for (guess, batch) in steps {
                 ahead.work_ahead(&guess);
                 let step = ahead.apply(&batch, VERTICES);
@@ -192,7 +192,7 @@ mod tests {
     fn what_the_batch_confirms_is_not_taken_back() {
         let kind = EdgeKind::Undirected;
         let [a, b] = [Edge::new(kind, 0, 1), Edge::new(kind, 1, 2)];
-        let mut ahead = AheadAnswers::new(answers());
+        let mut ahead = SpeculativeAnswers::new(answers());
         ahead.work_ahead(&[EdgeChange::Insert(a), EdgeChange::Insert(b)]);
         let step = ahead.apply(&[EdgeChange::Insert(b)], VERTICES);
         assert_eq!((step.ahead.inserted, step.taken_back.inserted), (2, 1));

@@ -1,9 +1,9 @@
-//! [`Repeats`]: pairs that will probably be inserted again.
+//! [`EdgeBankInsertions`]: pairs that will probably be inserted again.
 
 use reuselens_graph::{Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_link_prediction::{EdgeBank, History, TemporalEdge, predict_batch};
 
-use super::{Horizon, LookAhead, TimedChange};
+use super::{ChangePredictor, Horizon, TimedChange};
 
 /// Pairs that are scored: the latest of those that were seen.
 const CANDIDATES: usize = 4096;
@@ -11,13 +11,13 @@ const CANDIDATES: usize = 4096;
 /// EdgeBank: predicts as many insertions as the last batch had, of the pairs that were inserted
 /// most often and are absent now.
 #[derive(Clone, Debug, Default)]
-pub struct Repeats {
+pub struct EdgeBankInsertions {
     history: History,
     /// Insertions of the last batch.
     expected: usize,
 }
 
-impl LookAhead for Repeats {
+impl ChangePredictor for EdgeBankInsertions {
     fn predict(&mut self, graph: &SortedGraph, _horizon: Horizon) -> Vec<EdgeChange> {
         if graph.kind() == EdgeKind::Directed {
             // The predictor knows pairs only.
@@ -69,18 +69,18 @@ mod tests {
             change: EdgeChange::Insert(edge(u, v)),
             time: 0,
         };
-        let mut repeats = Repeats::default();
-        repeats.learn(&[
+        let mut edge_bank = EdgeBankInsertions::default();
+        edge_bank.learn(&[
             insert(0, 1),
             insert(0, 1),
             insert(2, 3),
             insert(2, 3),
             insert(4, 5),
         ]);
-        repeats.learn(&[insert(6, 7)]);
+        edge_bank.learn(&[insert(6, 7)]);
         let mut graph = SortedGraph::new(EdgeKind::Undirected, 8);
         graph.apply(&[EdgeChange::Insert(edge(0, 1))]);
-        let predicted = repeats.predict(
+        let predicted = edge_bank.predict(
             &graph,
             Horizon {
                 time: 0,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use reuselens_graph::{Edge, EdgeChange, SortedGraph, StoredGraph};
 
-use super::{Horizon, LookAhead, TimedChange};
+use super::{ChangePredictor, Horizon, TimedChange};
 
 /// Knows when edges leave a window: once their last insertion is as old as the window is long.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Expiries {
     }
 }
 
-impl LookAhead for Expiries {
+impl ChangePredictor for Expiries {
     fn predict(&mut self, graph: &SortedGraph, horizon: Horizon) -> Vec<EdgeChange> {
         let until = self.now.saturating_add_unsigned(horizon.time);
         let ends = |begun: i64| begun.saturating_add_unsigned(self.window) <= until;

@@ -62,8 +62,8 @@ impl NetBenefitGate {
         }
     }
 
-    /// Whether the work is done before the next batch.
-    pub fn opens(&mut self) -> bool {
+    /// Decides whether the work is done before the next batch.
+    pub fn decide(&mut self) -> bool {
         self.is_on = match self.batches < 2 * TRY {
             true => (self.batches + self.phase).is_multiple_of(2),
             false => self.gains() != (self.batches >= self.next_try),
@@ -125,7 +125,7 @@ mod tests {
     fn share_on(with: u64, wasted: u64) -> f64 {
         let mut gate = NetBenefitGate::new(0);
         for _ in 0..1000 {
-            let latency = if gate.opens() { with } else { 100 };
+            let latency = if gate.decide() { with } else { 100 };
             gate.learn(
                 Duration::from_micros(latency),
                 Duration::from_micros(wasted),
@@ -153,7 +153,7 @@ mod tests {
         let mut opened = [0; 2];
         for batch in 0..4000 {
             let is_late = batch >= 2000;
-            let is_on = gate.opens();
+            let is_on = gate.decide();
             opened[usize::from(is_late)] += u32::from(is_on);
             let latency = match is_on {
                 true if is_late => 50,

@@ -4,13 +4,13 @@
 //! | kind | what is done ahead | when it is right |
 //! |---|---|---|
 //! | [`Expiries`] | deletions of what leaves a sliding window | unless an edge is renewed |
-//! | [`Repeats`] | insertions of frequent pairs (EdgeBank) | rarely |
+//! | [`EdgeBankInsertions`] | insertions of frequent pairs (EdgeBank) | rarely |
 //! | [`Warm`] | reads of the neighbours of active vertices | it changes nothing |
 //!
-//! [`AheadAnswers`] holds the answers and what was done ahead. [`WorkAhead`] decides what is done.
-//! A [`NetBenefitGate`] for each kind measures what it gains, less what it wastes, and turns it
-//! off where it loses. Answers after a batch are exact whatever was done ahead. A [`Lane`] is all
-//! of this for one way of working ahead of a stream.
+//! [`SpeculativeAnswers`] holds the answers and what was done ahead. [`SpeculativeWork`] decides
+//! what is done. A [`NetBenefitGate`] for each kind measures what it gains, less what it wastes,
+//! and turns it off where it loses. Answers after a batch are exact whatever was done ahead. A
+//! [`SpeculationRun`] is all of this for one way of working ahead of a stream.
 //!
 //! Source: Shen 2021, chapter 4 (Presponse), where predicted edges alone are applied ahead.
 
@@ -27,14 +27,14 @@ mod work;
 use reuselens_graph::{EdgeChange, SortedGraph};
 
 pub use ages::DeletionAges;
-pub use answers::{AheadAnswers, AheadCounts, AheadStep};
-pub use edge_bank::Repeats;
+pub use answers::{SpeculationCounts, SpeculativeAnswers, SpeculativeStep};
+pub use edge_bank::EdgeBankInsertions;
 pub use expiries::Expiries;
 pub use gate::{GateCounts, NetBenefitGate};
 pub use quality::{Insertions, KNOWN, NODE2VEC, PredictionQuality, RETRAIN_BELOW};
-pub use run::{Lane, LaneWindow};
+pub use run::{SpeculationRun, SpeculationWindow};
 pub use warm::Warm;
-pub use work::{AheadKind, AheadTotals, KINDS, NamedGate, WorkAhead};
+pub use work::{KINDS, NamedGate, SpeculationKind, SpeculationTotals, SpeculativeWork};
 
 /// A change of a stream, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct Horizon {
 }
 
 /// Something that knows what may be done ahead.
-pub trait LookAhead {
+pub trait ChangePredictor {
     /// What the next batch will probably ask for.
     fn predict(&mut self, graph: &SortedGraph, horizon: Horizon) -> Vec<EdgeChange>;
 

@@ -1,4 +1,4 @@
-//! [`WorkAhead`]: the kinds of work ahead that are in use, with their gates.
+//! [`SpeculativeWork`]: the kinds of work ahead that are in use, with their gates.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use reuselens_graph::{EdgeChange, SortedGraph};
 
 use super::gate::GateCounts;
 use super::{
-    AheadAnswers, AheadCounts, AheadStep, Expiries, Horizon, LookAhead, NetBenefitGate, Repeats,
-    TimedChange, Warm,
+    ChangePredictor, EdgeBankInsertions, Expiries, Horizon, NetBenefitGate, SpeculationCounts,
+    SpeculativeAnswers, SpeculativeStep, TimedChange, Warm,
 };
 use crate::latency::Latencies;
 
 /// What is done ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum AheadKind {
+pub enum SpeculationKind {
     /// Nothing
     #[default]
     Off,
@@ -21,7 +21,7 @@ pub enum AheadKind {
     Expiries,
     /// Pairs that were inserted often are inserted
     #[value(name = "edgebank")]
-    Repeats,
+    EdgeBank,
     /// Neighbours of active vertices are read
     Warm,
     /// All of these, each while it gains
@@ -31,12 +31,12 @@ pub enum AheadKind {
     Oracle,
 }
 
-impl AheadKind {
+impl SpeculationKind {
     /// All kinds, the baseline first.
     pub const ALL: [Self; 6] = [
         Self::Off,
         Self::Expiries,
-        Self::Repeats,
+        Self::EdgeBank,
         Self::Warm,
         Self::Gated,
         Self::Oracle,
@@ -47,7 +47,7 @@ impl AheadKind {
         match self {
             Self::Off => "off",
             Self::Expiries => "expiries",
-            Self::Repeats => "EdgeBank",
+            Self::EdgeBank => "EdgeBank",
             Self::Warm => "warm",
             Self::Gated => "gated",
             Self::Oracle => "oracle",
@@ -56,15 +56,19 @@ impl AheadKind {
 }
 
 /// The kinds that can have a gate.
-pub const KINDS: [AheadKind; 3] = [AheadKind::Expiries, AheadKind::Repeats, AheadKind::Warm];
+pub const KINDS: [SpeculationKind; 3] = [
+    SpeculationKind::Expiries,
+    SpeculationKind::EdgeBank,
+    SpeculationKind::Warm,
+];
 
 /// A kind of work ahead with what decides about it.
 struct Gated<T> {
     work: T,
     /// Without one the work is always done.
     gate: Option<NetBenefitGate>,
-    /// Whether it was let work before the next batch.
-    is_open: bool,
+    /// Whether it was enabled before the next batch.
+    is_enabled: bool,
     /// What it took for the current batch.
     took: Duration,
 }
@@ -74,16 +78,16 @@ impl<T> Gated<T> {
         Self {
             work,
             gate,
-            is_open: false,
+            is_enabled: false,
             took: Duration::ZERO,
         }
     }
 
-    /// Whether the work is done before the next batch.
-    fn opens(&mut self) -> bool {
+    /// Decides whether the work is done before the next batch.
+    fn decide(&mut self) -> bool {
         self.took = Duration::ZERO;
-        self.is_open = self.gate.as_mut().is_none_or(NetBenefitGate::opens);
-        self.is_open
+        self.is_enabled = self.gate.as_mut().is_none_or(NetBenefitGate::decide);
+        self.is_enabled
     }
 
     /// The part of the time that went into changes that were taken back: `back` of `all`. All of
@@ -105,10 +109,10 @@ impl<T> Gated<T> {
 }
 
 /// Works ahead of the batches of one graph, and learns from them.
-pub struct WorkAhead {
-    kind: AheadKind,
+pub struct SpeculativeWork {
+    kind: SpeculationKind,
     expiries: Option<Gated<Expiries>>,
-    repeats: Option<Gated<Repeats>>,
+    edge_bank: Option<Gated<EdgeBankInsertions>>,
     warm: Option<Gated<Warm>>,
     horizon: HorizonEstimate,
     /// Whether there was time to work since the last batch.
@@ -118,21 +122,21 @@ pub struct WorkAhead {
 /// What a kind is called, and what its gate did.
 pub type NamedGate = (&'static str, GateCounts);
 
-impl WorkAhead {
+impl SpeculativeWork {
     /// For a stream whose window is `window` long, and whose batches are `every` long.
-    pub fn new(kind: AheadKind, window: Option<u64>, every: Option<u64>) -> Self {
-        let is_gated = kind == AheadKind::Gated;
+    pub fn new(kind: SpeculationKind, window: Option<u64>, every: Option<u64>) -> Self {
+        let is_gated = kind == SpeculationKind::Gated;
         let gate = |phase| is_gated.then(|| NetBenefitGate::new(phase));
         let has = |one| is_gated || kind == one;
         let expiries = window
-            .filter(|_| has(AheadKind::Expiries))
+            .filter(|_| has(SpeculationKind::Expiries))
             .map(Expiries::new);
-        let repeats = has(AheadKind::Repeats).then(Repeats::default);
-        let warm = has(AheadKind::Warm).then(Warm::default);
+        let edge_bank = has(SpeculationKind::EdgeBank).then(EdgeBankInsertions::default);
+        let warm = has(SpeculationKind::Warm).then(Warm::default);
         Self {
             kind,
             expiries: expiries.map(|work| Gated::new(work, gate(0))),
-            repeats: repeats.map(|work| Gated::new(work, gate(5))),
+            edge_bank: edge_bank.map(|work| Gated::new(work, gate(5))),
             warm: warm.map(|work| Gated::new(work, gate(11))),
             horizon: HorizonEstimate::new(every),
             had_time: false,
@@ -140,13 +144,13 @@ impl WorkAhead {
     }
 
     /// What is done ahead.
-    pub fn kind(&self) -> AheadKind {
+    pub fn kind(&self) -> SpeculationKind {
         self.kind
     }
 
     /// Works ahead of the next batch, unless that was done since the last one. Returns the time
     /// that it took. Only the oracle looks at `next`, the next batch.
-    pub fn work(&mut self, answers: &mut AheadAnswers, next: &[EdgeChange]) -> Duration {
+    pub fn work(&mut self, answers: &mut SpeculativeAnswers, next: &[EdgeChange]) -> Duration {
         if std::mem::replace(&mut self.had_time, true) {
             return Duration::ZERO;
         }
@@ -154,11 +158,11 @@ impl WorkAhead {
         let horizon = self.horizon.next();
         let graph = answers.answers().graph();
         let mut changes = match self.kind {
-            AheadKind::Oracle => next.to_vec(),
+            SpeculationKind::Oracle => next.to_vec(),
             _ => Vec::new(),
         };
         let deletions = predict(&mut self.expiries, graph, horizon);
-        let insertions = predict(&mut self.repeats, graph, horizon);
+        let insertions = predict(&mut self.edge_bank, graph, horizon);
         let [deleted, inserted] = [&deletions, &insertions].map(Vec::len);
         changes.extend(deletions);
         changes.extend(insertions);
@@ -167,11 +171,11 @@ impl WorkAhead {
         if let Some(expiries) = &mut self.expiries {
             expiries.took += applied.mul_f64(deleted as f64 / all);
         }
-        if let Some(repeats) = &mut self.repeats {
-            repeats.took += applied.mul_f64(inserted as f64 / all);
+        if let Some(edge_bank) = &mut self.edge_bank {
+            edge_bank.took += applied.mul_f64(inserted as f64 / all);
         }
         if let Some(warm) = &mut self.warm
-            && warm.opens()
+            && warm.decide()
         {
             warm.took = warm.work.read(answers.answers().graph());
         }
@@ -185,7 +189,7 @@ impl WorkAhead {
 
     /// Learns from a batch that came and what it did. Returns the processor time that was wasted
     /// for it. Gates learn nothing from a batch that left no time to work ahead.
-    pub fn learn(&mut self, batch: &[TimedChange], step: &AheadStep) -> Duration {
+    pub fn learn(&mut self, batch: &[TimedChange], step: &SpeculativeStep) -> Duration {
         let mut wasted = Duration::ZERO;
         let had_time = std::mem::take(&mut self.had_time);
         let (back, ahead) = (step.taken_back, step.ahead);
@@ -196,12 +200,12 @@ impl WorkAhead {
             }
             expiries.work.learn(batch);
         }
-        if let Some(repeats) = &mut self.repeats {
+        if let Some(edge_bank) = &mut self.edge_bank {
             if had_time {
-                let part = repeats.wasted(back.inserted, ahead.inserted);
-                wasted += repeats.learn(step.latency, part);
+                let part = edge_bank.wasted(back.inserted, ahead.inserted);
+                wasted += edge_bank.learn(step.latency, part);
             }
-            repeats.work.learn(batch);
+            edge_bank.work.learn(batch);
         }
         if let Some(warm) = &mut self.warm {
             if had_time {
@@ -213,18 +217,22 @@ impl WorkAhead {
         wasted
     }
 
-    /// Which of [`KINDS`] were let work before the next batch.
-    pub fn let_work(&self) -> [bool; KINDS.len()] {
+    /// Which of [`KINDS`] were enabled before the next batch.
+    pub fn enabled_kinds(&self) -> [bool; KINDS.len()] {
         [
-            is_open(&self.expiries),
-            is_open(&self.repeats),
-            is_open(&self.warm),
+            is_enabled(&self.expiries),
+            is_enabled(&self.edge_bank),
+            is_enabled(&self.warm),
         ]
     }
 
     /// What the gates decided. Kinds that are always on have no gate.
     pub fn gates(&self) -> Vec<NamedGate> {
-        let gates = [gate(&self.expiries), gate(&self.repeats), gate(&self.warm)];
+        let gates = [
+            gate(&self.expiries),
+            gate(&self.edge_bank),
+            gate(&self.warm),
+        ];
         let gates = KINDS.iter().zip(gates);
         gates
             .filter_map(|(kind, counts)| Some((kind.name(), counts?)))
@@ -232,8 +240,8 @@ impl WorkAhead {
     }
 }
 
-fn is_open<T>(kind: &Option<Gated<T>>) -> bool {
-    kind.as_ref().is_some_and(|kind| kind.is_open)
+fn is_enabled<T>(kind: &Option<Gated<T>>) -> bool {
+    kind.as_ref().is_some_and(|kind| kind.is_enabled)
 }
 
 /// What the gate of a kind did, if it has one.
@@ -243,22 +251,22 @@ fn gate<T>(kind: &Option<Gated<T>>) -> Option<GateCounts> {
 
 /// What work ahead did, over many batches.
 #[derive(Clone, Debug, Default)]
-pub struct AheadTotals {
+pub struct SpeculationTotals {
     /// Batches that followed work ahead, if only a look whether there is any.
     pub batches: u64,
     /// The time that the work took between two batches.
     pub idle: Latencies,
     /// Edges that were changed ahead.
-    pub ahead: AheadCounts,
+    pub ahead: SpeculationCounts,
     /// Those whose change was taken back.
-    pub taken_back: AheadCounts,
+    pub taken_back: SpeculationCounts,
     /// Processor time for what was taken back, and for what changed nothing.
     wasted: Duration,
 }
 
-impl AheadTotals {
+impl SpeculationTotals {
     /// Counts a batch, with the time of the work ahead of it and the part that was wasted.
-    pub fn add(&mut self, idle: Duration, step: &AheadStep, wasted: Duration) {
+    pub fn add(&mut self, idle: Duration, step: &SpeculativeStep, wasted: Duration) {
         self.batches += 1;
         self.idle.add(idle);
         self.ahead += step.ahead;
@@ -273,7 +281,7 @@ impl AheadTotals {
 }
 
 /// What a kind predicts, if its gate is open; takes the time of it.
-fn predict<T: LookAhead>(
+fn predict<T: ChangePredictor>(
     kind: &mut Option<Gated<T>>,
     graph: &SortedGraph,
     horizon: Horizon,
@@ -281,7 +289,7 @@ fn predict<T: LookAhead>(
     let Some(kind) = kind.as_mut() else {
         return Vec::new();
     };
-    if !kind.opens() {
+    if !kind.decide() {
         return Vec::new();
     }
     let start = Instant::now();
