@@ -90,7 +90,10 @@ impl TypeParameters {
     ) -> Option<Option<EntryPlace>> {
         let debug = walk.0;
         let (function, is_only) = self.function(walk, address, frame.0)?;
-        let is_it = is_only && own_name(debug, function).is_some_and(|name| name == frame.1);
+        let is_it = is_only
+            && own_names(debug, function)
+                .iter()
+                .any(|name| name == frame.1);
         Some(is_it.then_some(function))
     }
 
@@ -280,24 +283,21 @@ pub(super) fn origins(debug: &Debug, entry: EntryPlace) -> Vec<EntryPlace> {
     found
 }
 
-/// The name that frames have for a function: that of its symbol, or else its own.
-fn own_name(debug: &Debug, entry: EntryPlace) -> Option<String> {
-    let mut own = None;
+/// The names that frames may have for a function: that of its symbol, and its own.
+fn own_names(debug: &Debug, entry: EntryPlace) -> Vec<String> {
+    let mut found = Vec::new();
     for (number, place) in origins(debug, entry) {
-        let linkage = debug.with_unit(number, |unit| {
+        debug.with_unit(number, |unit| {
             let entry = unit.entry(place).ok()?;
-            if own.is_none() {
-                let name = entry.attr_value(gimli::DW_AT_name);
-                let name = name.and_then(|name| unit.attr_string(name).ok());
-                own = name.map(|name| name.to_string_lossy().into_owned());
-            }
-            linkage_name(unit, &entry)
+            found.extend(linkage_name(unit, &entry));
+            let name = unit
+                .attr_string(entry.attr_value(gimli::DW_AT_name)?)
+                .ok()?;
+            found.push(name.to_string_lossy().into_owned());
+            Some(())
         });
-        if let Some(name) = linkage.flatten() {
-            return Some(name);
-        }
     }
-    own
+    found
 }
 
 /// The name of a function's symbol, demangled, if the entry itself has it.

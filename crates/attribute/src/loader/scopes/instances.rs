@@ -57,13 +57,8 @@ impl ScopeReader<'_> {
         let own = self.namespaces(outermost)??;
         let walk = (self.entries.debug, &mut *self.entries.left);
         let classes = self.functions.scopes(walk, unit, is_class);
-        self.entries.spend(classes.len())?;
         let mut found = Vec::new();
-        for class in classes {
-            let (full, is_declaration, _) = self.entries.about(class)?;
-            if is_declaration || base(&full) != name {
-                continue;
-            }
+        for class in self.entries.called(unit, classes, name)? {
             let Some(around) = self.namespaces(class)? else {
                 continue;
             };

@@ -95,17 +95,45 @@ impl EntryReader<'_> {
         let is_function = |tag| tag == gimli::DW_TAG_subprogram;
         let all = functions.scopes((self.debug, self.left), number, is_function);
         self.spend(all.len())?;
-        let is_around = |place: &EntryPlace| {
-            let outer = symbol_of(place).or_else(|| {
-                let (name, ..) = self.about(*place).filter(|about| about.0 == "main")?;
+        // `_ZZ4makeIdEviENKUlvE_clEv` is in `_Z4makeIdEvi`.
+        let around = inner.strip_prefix("_Z")?;
+        let is_around = |unit: Unit<'_>, place: &EntryPlace| {
+            let entry = unit.entry(place.1).ok()?;
+            let outer = symbol(unit, &entry).or_else(|| {
+                let name = own_name(unit, &entry).filter(|name| name == "main")?;
                 Some(format!("_Z{}{name}", name.len()))
-            });
-            let outer = outer.as_deref().and_then(|outer| outer.strip_prefix('_'));
-            let rest = inner.strip_prefix("_Z");
-            let rest = outer.and_then(|outer| rest?.strip_prefix(outer));
-            rest.is_some_and(|rest| rest.starts_with('E'))
+            })?;
+            let rest = around.strip_prefix(outer.strip_prefix('_')?)?;
+            Some(rest.starts_with('E'))
         };
-        all.into_iter().find(is_around)
+        // One look at the unit: reading its head takes longer than reading an entry.
+        let found = debug.with_unit(number, |unit| {
+            let mut all = all.into_iter();
+            all.find(|place| is_around(unit, place) == Some(true))
+        });
+        found.flatten()
+    }
+
+    /// Those of some classes of a unit that are defined there and have this name, but for arguments
+    /// of templates.
+    pub fn called(
+        &mut self,
+        number: usize,
+        classes: Vec<EntryPlace>,
+        name: &str,
+    ) -> Option<Vec<EntryPlace>> {
+        self.spend(classes.len())?;
+        let is_it = |unit: Unit<'_>, place: &EntryPlace| {
+            let entry = unit.entry(place.1).ok()?;
+            let is_declaration = entry.attr_value(gimli::DW_AT_declaration).is_some();
+            let own = own_name(unit, &entry)?;
+            Some(!is_declaration && base(&own) == name)
+        };
+        self.debug.with_unit(number, |unit| {
+            let all = classes.into_iter();
+            all.filter(|place| is_it(unit, place) == Some(true))
+                .collect()
+        })
     }
 
     /// Counts the reading of some entries. `None` if too much was read.
