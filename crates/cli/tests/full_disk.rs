@@ -135,9 +135,7 @@ fn full_standard_output_is_named() {
         "formats",
         "engines",
         "info a.din",
-        "convert a.din - --to text",
         "report a.rlprof",
-        // There is no line break at its end.
         "report a.rlprof --svg -",
     ] {
         let words: Vec<&str> = words.split(' ').collect();
@@ -145,6 +143,10 @@ fn full_standard_output_is_named() {
             .fails(1)
             .says(&["cannot write to standard output: No space left"]);
     }
+    let words = ["convert", "a.din", "-", "--to", "text"];
+    Done::of(place.command(&words).stdout(full()))
+        .fails(1)
+        .says(&["cannot write -: No space left"]);
 }
 
 #[test]
