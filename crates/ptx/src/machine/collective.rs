@@ -29,20 +29,17 @@ pub fn run(warp: &mut Warp, op: &Collective, mask: u32) -> Result<(), Box<Fault>
         CollectiveKind::MatchAny | CollectiveKind::MatchAll => find_equal(warp, op, mask, members),
         CollectiveKind::Reduce(function, ty) => {
             let row = warp.registers.narrow[op.a as usize].0;
-            let values = lanes(members).map(|lane| u64::from(row[lane]));
-            let sum = values.reduce(|sum, value| combine(function, ty, sum, value));
-            fill(warp, op.result, sum.unwrap_or(0) as u32, mask);
+            for_groups(warp, op, mask, |warp, group| {
+                let values = lanes(group).map(|lane| u64::from(row[lane]));
+                let sum = values.reduce(|sum, value| combine(function, ty, sum, value));
+                fill(warp, op.result, sum.unwrap_or(0) as u32, group);
+            });
         }
-        CollectiveKind::Elect => {
-            let leader = members.trailing_zeros();
-            fill(warp, op.result, leader, mask);
-            truth(
-                warp,
-                op.predicate,
-                1u32.checked_shl(leader).unwrap_or(0),
-                mask,
-            );
-        }
+        CollectiveKind::Elect => for_groups(warp, op, mask, |warp, group| {
+            let leader = group.trailing_zeros();
+            fill(warp, op.result, leader, group);
+            truth(warp, op.predicate, 1 << leader, group);
+        }),
     }
     Ok(())
 }
@@ -86,6 +83,20 @@ fn group(warp: &Warp, op: &Collective, lane: usize, here: u32) -> u32 {
     op.members.map_or(here, |slot| {
         warp.registers.narrow[slot as usize].0[lane] & here
     })
+}
+
+/// Calls a function for the lanes of each group: those of `mask` whose mask of members is equal.
+/// The slot of the masks may be that of the result, so they are read before the first call.
+fn for_groups(warp: &mut Warp, op: &Collective, mask: u32, mut each: impl FnMut(&mut Warp, u32)) {
+    let groups: [u32; WARP] = std::array::from_fn(|lane| group(warp, op, lane, mask));
+    let mut left = mask;
+    while left != 0 {
+        let first = groups[left.trailing_zeros() as usize];
+        let equal = lanes(left).filter(|&lane| groups[lane] == first);
+        let group = equal.fold(0, |group, lane| group | 1 << lane);
+        each(warp, group);
+        left &= !group;
+    }
 }
 
 fn fill(warp: &mut Warp, slot: u32, value: u32, mask: u32) {
