@@ -1,9 +1,12 @@
 //! What `reuselens nvcc` gives to clang: functions of mathematics, compared with the host's, and
 //! constants and structures, compared with CUDA's own where they are installed.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use reuselens_cuda::nvcc::{ClangTools, NvccCall, NvccStep, plan};
+use reuselens_ptx::{Argument, Device, Ignore, Options, PtxModule};
 use tempfile::TempDir;
 
 mod common;
@@ -78,6 +81,106 @@ fn names_of_cuda_are_there_for_both_sides() {
             .unwrap();
         let errors = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{side} {architecture}: {errors}");
+    }
+}
+
+/// The leader of the lanes that are there reserves room for all, as NVIDIA's samples do. For the
+/// other lanes the argument of the shuffle is undefined.
+const AGGREGATED: &str = r#"
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__device__ int by_group(int *counter)
+{
+    cg::coalesced_group group = cg::coalesced_threads();
+    int start;
+    if (group.thread_rank() == 0)
+        start = atomicAdd(counter, group.size());
+    return group.shfl(start, 0) + group.thread_rank();
+}
+__device__ int by_mask(int *counter)
+{
+    unsigned active = __activemask();
+    int leader = __ffs(active) - 1, lane = threadIdx.x % 32, start;
+    if (lane == leader)
+        start = atomicAdd(counter, __popc(active));
+    return __shfl_sync(active, start, leader) + __popc(active & ((1u << lane) - 1));
+}
+extern "C" __global__ void filter(int *to, int *counters)
+{
+    if (threadIdx.x % 3 == 0)
+        to[by_group(counters)] = threadIdx.x;
+    if (threadIdx.x % 5 != 0)
+        to[1024 + by_mask(counters + 1)] = threadIdx.x;
+}
+"#;
+
+/// Compiles the device's side of a source by clang, as `reuselens nvcc` does.
+fn device_side(source: &str) -> String {
+    let (headers, folder) = (headers(), TempDir::new().unwrap());
+    let (from, to) = (folder.path().join("k.cu"), folder.path().join("k.ptx"));
+    std::fs::write(&from, source).unwrap();
+    let line = format!(
+        "-arch=sm_80 -ptx -std=c++17 {} -o {}",
+        from.display(),
+        to.display()
+    );
+    let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+    let tools = ClangTools {
+        clang: "clang-19".into(),
+        headers: headers.path().to_owned(),
+        libraries: folder.path().to_owned(),
+        temporary: folder.path().to_owned(),
+    };
+    for step in plan(&NvccCall::read(&words).unwrap(), &tools) {
+        let NvccStep::Run(words) = step else { continue };
+        let done = Command::new(&words[0]).args(&words[1..]).output().unwrap();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{words:?}: {errors}");
+    }
+    std::fs::read_to_string(&to).unwrap()
+}
+
+#[test]
+fn clang_leaves_the_branch_before_a_shuffle_of_the_leaders_value() {
+    if !reuselens_testing::has("clang-19") {
+        return;
+    }
+    let mut device = Device::new();
+    let module = PtxModule::parse(&device_side(AGGREGATED)).unwrap();
+    let module = device.load(module).unwrap();
+    let options = Options::default();
+    let kernel = device.kernel(&module, "filter", &options).unwrap();
+    let [to, counters] = [8192, 8].map(|bytes| {
+        let address = device.allocate("buffer", bytes).unwrap();
+        device.write(address, &vec![0; bytes as usize]).unwrap();
+        address
+    });
+    let arguments = [to, counters].map(Argument::Pointer);
+    let launch = kernel
+        .launch([1, 1, 1], [256, 1, 1], 0, &arguments)
+        .unwrap();
+    device
+        .launch(&kernel, &launch, &options, &mut Ignore)
+        .unwrap();
+    let words = |address, count| -> Vec<u32> {
+        let bytes = device.read(address, 4 * count).unwrap();
+        let word = |word: &[u8]| u32::from_le_bytes(word.try_into().unwrap());
+        bytes.chunks(4).map(word).collect()
+    };
+    let expected = [
+        (0..256)
+            .filter(|thread| thread % 3 == 0)
+            .collect::<Vec<u32>>(),
+        (0..256).filter(|thread| thread % 5 != 0).collect(),
+    ];
+    assert_eq!(
+        words(counters, 2),
+        expected.each_ref().map(|list| list.len() as u32)
+    );
+    for (at, expected) in expected.iter().enumerate() {
+        let mut found = words(to + 4096 * at as u64, expected.len() as u64);
+        found.sort_unstable();
+        assert_eq!(found, *expected);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use reuselens_ptx::plan::{FORCED_HEADER, SDK_VERSION};
+use reuselens_ptx::plan::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS};
 
 use super::options::{InputKind, LinkItem, NvccCall, NvccPhase};
 
@@ -158,6 +158,7 @@ impl Planner<'_> {
         words.extend(["--cuda-device-only", "-S", "-O3", "-gline-tables-only"].map(OsString::from));
         // Else clang takes an allocation that is only compared with null for one that succeeds.
         words.push("-fno-builtin-malloc".into());
+        words.extend(["-Xclang", UNDEFINED_ARGUMENTS].map(OsString::from));
         words.extend(self.call.device.iter().cloned());
         self.common(&mut words);
         words.extend(["-o".into(), ptx.into(), source.into()]);

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::headers::{FORCED_HEADER, SDK_VERSION, write_cuda_headers};
+use super::headers::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, write_cuda_headers};
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
 const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang"];
@@ -143,16 +143,8 @@ fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<Stri
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
     } else {
         write_cuda_headers(folder.path()).map_err(io)?;
-        command.args([
-            "-x",
-            "cuda",
-            "--cuda-device-only",
-            "-nocudainc",
-            "-nocudalib",
-            "-S",
-            "-O3",
-            "-gline-tables-only",
-        ]);
+        command.args(["-x", "cuda", "--cuda-device-only", "-nocudainc"]);
+        command.args(["-nocudalib", "-S", "-O3", "-gline-tables-only"]);
         command.args([
             "--cuda-feature=+ptx70",
             "-Wno-unknown-cuda-version",
@@ -160,6 +152,8 @@ fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<Stri
             FORCED_HEADER,
             "-Xclang",
             SDK_VERSION,
+            "-Xclang",
+            UNDEFINED_ARGUMENTS,
             "-isystem",
         ]);
         command

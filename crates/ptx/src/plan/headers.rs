@@ -7,6 +7,11 @@ use std::path::Path;
 /// chooses the functions that launch kernels.
 pub const SDK_VERSION: &str = "-target-sdk-version=12.3";
 
+/// The option of clang's own compiler for the device's side that lets arguments be undefined. Else
+/// clang takes an argument for defined, and so drops the branch in
+/// `if (leader) r = atomicAdd(…); r = __shfl_sync(mask, r, 0);`: all lanes would add.
+pub const UNDEFINED_ARGUMENTS: &str = "-no-enable-noundef-analysis";
+
 /// The header that clang includes before each source.
 pub const FORCED_HEADER: &str = "reuselens_nvcc.h";
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
 pub use compile::{CompileError, Preprocessor, compile};
-pub use headers::{FORCED_HEADER, SDK_VERSION, write_cuda_headers};
+pub use headers::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, write_cuda_headers};
 pub use npy::{Array, NpyError, read as read_npy};
 pub use spec::SpecError;
 
