@@ -206,9 +206,29 @@ pub struct LaunchAttribute {
 /// The attribute that makes a launch cooperative.
 const COOPERATIVE: u32 = 2;
 
-/// Attributes that change no result: none, the window of the L2 cache, the policies of
-/// synchronisation and of scheduling, priority, memory domains, the carve-out of shared memory.
-const HARMLESS: [u32; 7] = [0, 1, 3, 5, 8, 9, 14];
+/// The attribute with the blocks of a cluster, in each direction.
+const CLUSTER: u32 = 4;
+
+/// Attributes that change no result: none (0), the window of the L2 cache (1), the policies of
+/// synchronisation (3) and of scheduling (5), the permission to overlap the launch before (6),
+/// priority (8), memory domains (9, 10), the preferred size of clusters (11), the carve-out of
+/// shared memory (14), and scheduling by the use of NVLink (16).
+const HARMLESS: [u32; 11] = [0, 1, 3, 5, 6, 8, 9, 10, 11, 14, 16];
+
+/// What an attribute changes: whether the launch is cooperative, or nothing.
+///
+/// # Errors
+/// The attribute's number if its effect is not provided: clusters of several blocks, events of
+/// kernels (7, 12), and nodes that kernels change (13).
+fn cooperation_of(attribute: &LaunchAttribute) -> Result<Option<bool>, u32> {
+    let one_block = [1u32; 3].map(u32::to_ne_bytes);
+    match attribute.number {
+        COOPERATIVE => Ok(Some(attribute.value[..4] != [0; 4])),
+        CLUSTER if attribute.value[..12] == *one_block.as_flattened() => Ok(None),
+        number if HARMLESS.contains(&number) => Ok(None),
+        number => Err(number),
+    }
+}
 
 /// Whether attributes make a launch cooperative.
 ///
@@ -221,10 +241,10 @@ pub unsafe fn asks_for_cooperation(
     for index in 0..count as usize {
         // SAFETY: the caller's.
         let attribute = unsafe { &*attributes.add(index) };
-        match attribute.number {
-            COOPERATIVE => is_cooperative = attribute.value[..4] != [0; 4],
-            number if HARMLESS.contains(&number) => {}
-            number => {
+        match cooperation_of(attribute) {
+            Ok(Some(is_set)) => is_cooperative = is_set,
+            Ok(None) => {}
+            Err(number) => {
                 modules::report_missing(&format!("launch attribute {number}"));
                 return Err(Status::NOT_SUPPORTED);
             }
@@ -414,4 +434,36 @@ pub extern "C" fn cudaLaunchHostFunc(
 ) -> u32 {
     let function = function.ok_or(Status::INVALID_VALUE);
     returned(function.and_then(|function| submit(stream, Work::Call(function, argument))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(number: u32, words: [u32; 3]) -> LaunchAttribute {
+        let mut value = [0; 64];
+        let bytes = words.map(u32::to_ne_bytes);
+        value[..12].copy_from_slice(bytes.as_flattened());
+        LaunchAttribute {
+            number,
+            _padding: 0,
+            value,
+        }
+    }
+
+    #[test]
+    fn attributes_that_only_permit_are_accepted_and_others_refused() {
+        let effect = |number, words| cooperation_of(&attribute(number, words));
+        for hint in [0u32, 1, 3, 5, 6, 8, 9, 10, 11, 14, 16] {
+            assert_eq!(effect(hint, [2, 1, 1]), Ok(None), "{hint}");
+        }
+        assert_eq!(effect(COOPERATIVE, [1, 0, 0]), Ok(Some(true)));
+        assert_eq!(effect(COOPERATIVE, [0, 0, 0]), Ok(Some(false)));
+        assert_eq!(effect(CLUSTER, [1, 1, 1]), Ok(None));
+        assert_eq!(effect(CLUSTER, [1, 2, 1]), Err(CLUSTER));
+        // Events that kernels cause, nodes that kernels change, and what CUDA adds later.
+        for number in [7, 12, 13, 15, 17] {
+            assert_eq!(effect(number, [1, 1, 1]), Err(number), "{number}");
+        }
+    }
 }
