@@ -116,6 +116,23 @@ impl Hypergraph {
         Incidence { starts, edges }
     }
 
+    /// The same with some vertices alone, which are numbered in their order. All that have an edge
+    /// are among them.
+    pub(super) fn only(&self, members: &[u32]) -> Hypergraph {
+        let mut number = vec![0; self.vertices];
+        for (at, &vertex) in (0..).zip(members) {
+            number[vertex as usize] = at;
+        }
+        let private = members.iter().map(|&vertex| self.private[vertex as usize]);
+        Hypergraph {
+            vertices: members.len(),
+            private: private.collect(),
+            starts: self.starts.clone(),
+            pins: self.pins.iter().map(|&pin| number[pin as usize]).collect(),
+            weights: self.weights.clone(),
+        }
+    }
+
     /// The same with each group as one vertex.
     pub fn contract(&self, groups: &[Vec<u32>]) -> Hypergraph {
         let group = group_of(self.vertices, groups);

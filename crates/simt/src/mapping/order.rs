@@ -63,28 +63,38 @@ fn edge_span(blocks: &Hypergraph, edge: u32, place: &[usize]) -> u64 {
 }
 
 /// From the first vertex on, always the one that shares most with the last; the first of equals.
+/// Only vertices that share something with the last are looked at, or else the first that is left:
+/// most vertices may share nothing.
 fn chain(blocks: &Hypergraph, incidence: &Incidence) -> Vec<usize> {
     let count = blocks.vertices();
     let mut used = vec![false; count];
     let mut order = Vec::with_capacity(count);
     let mut common = vec![0_u64; count];
-    let mut last = 0;
+    let mut near: Vec<u32> = Vec::new();
+    let (mut last, mut first_left) = (0, 0);
     while order.len() < count {
         used[last] = true;
         order.push(last);
-        common.fill(0);
         for &edge in incidence.of(last as u32) {
             let (pins, weight) = blocks.edge(edge as usize);
             for &pin in pins {
+                if common[pin as usize] == 0 {
+                    near.push(pin);
+                }
                 common[pin as usize] += weight;
             }
         }
-        let free = (0..count).filter(|&block| !used[block]);
-        let best = free.max_by_key(|&block| (common[block], std::cmp::Reverse(block)));
-        let Some(best) = best else {
-            break;
-        };
-        last = best;
+        let mut best = (0, std::cmp::Reverse(count));
+        for block in near.drain(..).map(|block| block as usize) {
+            let shared = std::mem::take(&mut common[block]);
+            if shared > 0 && !used[block] {
+                best = best.max((shared, std::cmp::Reverse(block)));
+            }
+        }
+        while first_left < count && used[first_left] {
+            first_left += 1;
+        }
+        last = if best.0 > 0 { best.1.0 } else { first_left };
     }
     order
 }

@@ -8,7 +8,7 @@ use reuselens_workers::lock;
 
 use crate::SimtError;
 use crate::mapping::Hypergraph;
-use crate::mapping::hypergraph::group_of;
+use crate::mapping::hypergraph::{Incidence, group_of};
 use crate::mapping::refine::refine;
 
 /// Edges of more vertices than this become a ring and a star instead of all pairs.
@@ -24,6 +24,9 @@ const UNEQUAL: metis::Idx = 30;
 const SMALL: usize = 1 << 16;
 /// Pins up to which METIS's k-way method is tried too, which takes several times as long.
 const MEDIUM: usize = 1 << 18;
+/// A graph of more components than this gets weak edges from each to the next: METIS's time rises
+/// with the square of the number of components.
+const COMPONENTS: usize = 1 << 10;
 /// See [`SMALL`].
 const TRIES: usize = 32;
 
@@ -33,6 +36,10 @@ const TRIES: usize = 32;
 /// groups change places as long as [`Hypergraph::copies`] falls. Groups of successive vertices
 /// are improved likewise, and the better result is taken: it is never worse than leaving them.
 ///
+/// Successive vertices of one group stay together if none of them has an edge, and METIS gets no
+/// vertex without an edge: it takes each for a component of the graph, and its time rises with the
+/// square of their number.
+///
 /// # Errors
 /// [`SimtError::Unfit`] if METIS refuses, or the graph is too large for it.
 pub fn partition(
@@ -41,8 +48,45 @@ pub fn partition(
     seed: u64,
 ) -> Result<Vec<Vec<u32>>, SimtError> {
     let vertices: Vec<u32> = (0..hypergraph.vertices() as u32).collect();
-    let mut in_place: Vec<Vec<u32>> = vertices.chunks(size.max(1)).map(<[u32]>::to_vec).collect();
+    let in_place: Vec<Vec<u32>> = vertices.chunks(size.max(1)).map(<[u32]>::to_vec).collect();
     if in_place.len() < 2 || size < 2 || hypergraph.edges() == 0 {
+        return Ok(in_place);
+    }
+    let incidence = hypergraph.incidence();
+    let is_busy = |group: &Vec<u32>| group.iter().any(|&vertex| !incidence.of(vertex).is_empty());
+    let (busy, idle): (Vec<_>, Vec<_>) = in_place.into_iter().partition(is_busy);
+    let mut best = match &idle[..] {
+        [] => partition_busy(hypergraph, &incidence, size, seed)?,
+        _ => {
+            let members = busy.concat();
+            let rest = hypergraph.only(&members);
+            let groups = partition_busy(&rest, &rest.incidence(), size, seed)?;
+            let original = |group: Vec<u32>| group.into_iter().map(|at| members[at as usize]);
+            groups
+                .into_iter()
+                .map(|group| original(group).collect())
+                .collect()
+        }
+    };
+    best.extend(idle);
+    for group in &mut best {
+        group.sort_unstable();
+    }
+    best.sort_unstable_by_key(|group| (group.len() < size, group.first().copied()));
+    Ok(best)
+}
+
+/// The same for a hypergraph in which each `size` successive vertices have an edge. Vertices are in
+/// no order within groups, nor groups.
+fn partition_busy(
+    hypergraph: &Hypergraph,
+    incidence: &Incidence,
+    size: usize,
+    seed: u64,
+) -> Result<Vec<Vec<u32>>, SimtError> {
+    let vertices: Vec<u32> = (0..hypergraph.vertices() as u32).collect();
+    let mut in_place: Vec<Vec<u32>> = vertices.chunks(size).map(<[u32]>::to_vec).collect();
+    if in_place.len() < 2 {
         return Ok(in_place);
     }
     let mut found = u64::MAX;
@@ -53,7 +97,7 @@ pub fn partition(
         let mut groups = if at % 2 == 1 {
             shuffled(&vertices, size, seed)
         } else {
-            let parts = metis_parts(hypergraph, in_place.len(), seed, few && at > 0)?;
+            let parts = metis_parts(hypergraph, incidence, size, seed, few && at > 0)?;
             equal(hypergraph, &parts, size, in_place.len())
         };
         let copies = refine(hypergraph, &mut groups, found);
@@ -64,10 +108,6 @@ pub fn partition(
     if refine(hypergraph, &mut in_place, found) <= found {
         best = in_place;
     }
-    for group in &mut best {
-        group.sort_unstable();
-    }
-    best.sort_unstable_by_key(|group| (group.len() < size, group.first().copied()));
     Ok(best)
 }
 
@@ -84,20 +124,33 @@ fn shuffled(vertices: &[u32], size: usize, seed: u64) -> Vec<Vec<u32>> {
     order.chunks(size).map(<[u32]>::to_vec).collect()
 }
 
-/// The part of each vertex.
+/// The part of each vertex, in parts of about `size`; [`NOWHERE`] for those without an edge.
 fn metis_parts(
     hypergraph: &Hypergraph,
-    parts: usize,
+    incidence: &Incidence,
+    size: usize,
     seed: u64,
     kway: bool,
 ) -> Result<Vec<u32>, SimtError> {
     let failed =
         |what: String| SimtError::Unfit(format!("METIS cannot partition the threads: {what}"));
+    let all = 0..hypergraph.vertices() as u32;
+    let linked: Vec<u32> = all
+        .filter(|&vertex| !incidence.of(vertex).is_empty())
+        .collect();
     let (xadj, adjacent, weights) =
-        graph(hypergraph).ok_or_else(|| failed("too many pairs".to_owned()))?;
-    let mut part = vec![0; hypergraph.vertices()];
-    if adjacent.is_empty() {
-        return Ok(vec![0; hypergraph.vertices()]);
+        graph(hypergraph, &linked).ok_or_else(|| failed("too many pairs".to_owned()))?;
+    let parts = linked.len().div_ceil(size);
+    let mut part = vec![0; linked.len()];
+    let spread = |part: &[metis::Idx]| {
+        let mut all = vec![NOWHERE; hypergraph.vertices()];
+        for (&vertex, &part) in linked.iter().zip(part) {
+            all[vertex as usize] = part as u32;
+        }
+        all
+    };
+    if adjacent.is_empty() || parts < 2 {
+        return Ok(spread(&part));
     }
     let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
     // METIS draws random numbers from the C library, whose state all threads share. Only if one
@@ -116,17 +169,23 @@ fn metis_parts(
         graph.part_recursive(&mut part)
     };
     done.map_err(|error| failed(error.to_string()))?;
-    Ok(part.into_iter().map(|part| part as u32).collect())
+    Ok(spread(&part))
 }
 
 /// A graph in METIS's form: where rows begin, neighbours, weights.
 type Rows = (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>);
 
-/// The graph of pairs that share data.
-fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
+/// The graph of pairs that share data. `linked` are the vertices with edges, rising, which are
+/// numbered in this order.
+fn graph(hypergraph: &Hypergraph, linked: &[u32]) -> Option<Rows> {
+    let mut number = vec![0; hypergraph.vertices()];
+    for (at, &vertex) in (0..).zip(linked) {
+        number[vertex as usize] = at;
+    }
     // Both ways: from, to.
     let mut pairs: Vec<(u64, u64)> = Vec::new();
     let mut add = |a: u32, b: u32, weight: u64| {
+        let (a, b): (u32, u32) = (number[a as usize], number[b as usize]);
         pairs.push((u64::from(a) << 32 | u64::from(b), weight));
         pairs.push((u64::from(b) << 32 | u64::from(a), weight));
     };
@@ -146,8 +205,15 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
             pins[at + 1..].iter().for_each(|&b| add(a, b, part));
         }
     }
+    let firsts = first_of_components(linked.len(), &pairs);
+    if firsts.len() > COMPONENTS {
+        for pair in firsts.windows(2) {
+            let (a, b) = (u64::from(pair[0]), u64::from(pair[1]));
+            pairs.extend([(a << 32 | b, 1), (b << 32 | a, 1)]);
+        }
+    }
     pairs.sort_unstable();
-    let mut xadj = vec![0; hypergraph.vertices() + 1];
+    let mut xadj = vec![0; linked.len() + 1];
     let (mut adjacent, mut weights) = (Vec::new(), Vec::new());
     for equal in pairs.chunk_by(|a, b| a.0 == b.0) {
         let (from, to) = (equal[0].0 >> 32, equal[0].0 as u32);
@@ -157,22 +223,52 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
         weights.push(metis::Idx::try_from(weight.min(1 << 20)).ok()?);
     }
     metis::Idx::try_from(adjacent.len()).ok()?;
-    for vertex in 0..hypergraph.vertices() {
+    for vertex in 0..linked.len() {
         xadj[vertex + 1] += xadj[vertex];
     }
     Some((xadj, adjacent, weights))
 }
 
+/// The lowest vertex of each component of the graph with these edges, rising.
+fn first_of_components(vertices: usize, pairs: &[(u64, u64)]) -> Vec<u32> {
+    let mut lower: Vec<u32> = (0..vertices as u32).collect();
+    let first = |lower: &mut [u32], mut vertex: u32| {
+        while lower[vertex as usize] != vertex {
+            // Halves the path, so that later searches are short.
+            lower[vertex as usize] = lower[lower[vertex as usize] as usize];
+            vertex = lower[vertex as usize];
+        }
+        vertex
+    };
+    for &(pair, _) in pairs {
+        let [a, b] = [(pair >> 32) as u32, pair as u32].map(|end| first(&mut lower, end));
+        lower[a.max(b) as usize] = a.min(b);
+    }
+    let all = 0..vertices as u32;
+    all.filter(|&vertex| lower[vertex as usize] == vertex)
+        .collect()
+}
+
 /// The group of a vertex that has none for now.
 const NOWHERE: u32 = u32::MAX;
 
-/// Groups of equal size from parts of about equal size: vertices with the least in common with
-/// their part go to one with room that they have most in common with.
-fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
-    let mut groups = vec![Vec::new(); count];
-    for (vertex, &part) in parts.iter().enumerate() {
-        groups[part as usize].push(vertex as u32);
+/// The vertices of each part, and those that are [`NOWHERE`].
+fn members(parts: &[u32], count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let (mut groups, mut idle) = (vec![Vec::new(); count], Vec::new());
+    for (vertex, &part) in (0..).zip(parts) {
+        match part {
+            NOWHERE => idle.push(vertex),
+            _ => groups[part as usize].push(vertex),
+        }
     }
+    (groups, idle)
+}
+
+/// Groups of equal size from parts of about equal size: vertices with the least in common with
+/// their part go to one with room that they have most in common with. Vertices that are
+/// [`NOWHERE`] take what room is left.
+fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
+    let (mut groups, idle) = members(parts, count);
     let incidence = hypergraph.incidence();
     let mut group = group_of(hypergraph.vertices(), &groups);
     let common = |vertex: u32, group: &[u32], with: u32| -> u64 {
@@ -209,6 +305,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
         }
         *own = ranked[extra..].iter().map(|&(_, vertex)| vertex).collect();
     }
+    homeless.extend(idle);
     let mut free = 0;
     for vertex in homeless {
         let edges = incidence.of(vertex).iter();
@@ -227,4 +324,65 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
         groups[to].push(vertex);
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether each vertex is in one group, and all groups but the last are full.
+    fn is_partition(groups: &[Vec<u32>], vertices: usize, size: usize) -> bool {
+        let mut all = groups.concat();
+        all.sort_unstable();
+        let full = groups[..groups.len() - 1]
+            .iter()
+            .all(|group| group.len() == size);
+        full && all.iter().copied().eq(0..vertices as u32)
+    }
+
+    #[test]
+    fn vertices_without_edges_take_the_room_that_is_left() {
+        // One vertex of 32 has an edge: they fit 64 groups of the 2,048. Each shares with the one
+        // that is 1,024 away among them.
+        let vertices = 1 << 16;
+        let edges = (0..1024).map(|at| (vec![32 * at, 32 * (at + 1024)], 1));
+        let hypergraph = Hypergraph::new(vertices, edges);
+        let groups = partition(&hypergraph, 32, 1).unwrap();
+        assert!(is_partition(&groups, vertices, 32));
+        assert_eq!(hypergraph.copies(&groups), 1024);
+        assert_eq!(groups, partition(&hypergraph, 32, 1).unwrap());
+    }
+
+    #[test]
+    fn groups_of_vertices_without_edges_stay() {
+        // 270,336 threads, of which the first 500 share data with another one each.
+        let vertices = 2112 * 128 + 5;
+        let edges = (0..250).map(|at| (vec![at, 499 - at], 1));
+        let hypergraph = Hypergraph::new(vertices, edges);
+        let groups = partition(&hypergraph, 32, 1).unwrap();
+        assert!(is_partition(&groups, vertices, 32));
+        assert_eq!(hypergraph.copies(&groups), 250);
+        for (at, group) in groups.iter().enumerate().skip(16) {
+            let first = 32 * at as u32;
+            assert!(group.iter().copied().eq(first..first + group.len() as u32));
+        }
+    }
+
+    #[test]
+    fn many_components_are_partitioned_in_time() {
+        // 65,536 pairs of distant vertices.
+        let half = 1 << 16;
+        let edges = (0..half).map(|at| (vec![at, at + half], 1));
+        let hypergraph = Hypergraph::new(2 * half as usize, edges);
+        let groups = partition(&hypergraph, 32, 1).unwrap();
+        assert!(is_partition(&groups, 2 * half as usize, 32));
+        assert!(hypergraph.copies(&groups) < u64::from(half) * 11 / 10);
+    }
+
+    #[test]
+    fn components_begin_at_their_lowest_vertex() {
+        let pairs = [(5, 2), (2, 7), (3, 4), (7, 1)];
+        let pairs = pairs.map(|(a, b): (u64, u64)| (a << 32 | b, 1));
+        assert_eq!(first_of_components(8, &pairs), [0, 1, 3, 6]);
+    }
 }
