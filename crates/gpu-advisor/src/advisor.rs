@@ -77,7 +77,8 @@ impl Advisor {
         self.end_running();
         let kernel = self.kernel(launch, context.call_path);
         if let Some(caches) = &mut self.caches {
-            caches.begin(launch.warps(), shared_bytes, launch.grid.count());
+            let bypassing = Arc::clone(&self.kernels[kernel].bypassing);
+            caches.begin(launch.warps(), shared_bytes, launch.grid.count(), bypassing);
         }
         let number = self.kernels[kernel].begin(shared_bytes);
         let is_mapped = self.options.mapped_accesses > 0 && is_chosen(number);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
+use crate::caches::bypassing_sites;
 use crate::neighbours::KeptBlocks;
 use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
@@ -19,6 +20,8 @@ pub(crate) struct KernelTotals {
     name: String,
     call_path: u32,
     pub sites: Arc<[KernelSite]>,
+    /// By the site: whether it is a load that passes the L1 by. Empty if none is.
+    pub bypassing: Arc<[bool]>,
     tally: Tally,
     objects: BTreeMap<u32, ObjectTally>,
     heat: BTreeMap<u32, HeatMap>,
@@ -46,6 +49,7 @@ impl KernelTotals {
             name: launch.kernel.clone(),
             call_path,
             sites: Arc::clone(&launch.sites),
+            bypassing: bypassing_sites(&launch.sites),
             tally: Tally::default(),
             objects: BTreeMap::new(),
             heat: BTreeMap::new(),

@@ -12,6 +12,8 @@
 //! [`CacheShape`] has sets and replacement, [`StorePolicy`] what stores do to the L1. Atomic
 //! operations are done in the L2, and evict from the L1. In the L2, stores and atomic operations
 //! bring their sectors in, without a fetch. Copies by the host do not change the L2.
+//! Loads that PTX lets pass the L1 by ([`bypassing_sites`]) neither find anything in it nor bring
+//! anything in.
 //!
 //! # What it costs
 //! Memory: for the blocks of a wave, 16 bytes for each request and 48 for each line of a request,
@@ -33,6 +35,11 @@ mod lru;
 mod requests;
 mod waves;
 
+use std::sync::Arc;
+
+use reuselens_warp::KernelSite;
+
+use crate::tally::LAST_SITE;
 use crate::{GpuModel, ratio};
 
 pub(crate) use requests::{BlockRequests, CacheRequest, CacheStep};
@@ -76,6 +83,34 @@ impl CacheCounts {
     }
 }
 
+/// By the site: whether it is a load that passes the L1 by. Empty if none is. It is read off the
+/// instruction's text, so that records need not have it; sites without a text do not pass it by.
+/// Sites from [`LAST_SITE`] on are counted as one, and are taken for loads that do not.
+pub(crate) fn bypassing_sites(sites: &[KernelSite]) -> Arc<[bool]> {
+    let sites = sites.iter().take(LAST_SITE as usize);
+    let bypassing: Vec<bool> = sites.map(|site| is_bypassing(&site.text)).collect();
+    match bypassing.contains(&true) {
+        true => bypassing.into(),
+        false => Arc::default(),
+    }
+}
+
+/// Whether an instruction of PTX is a load that the L1 does not cache: `.cg` is cached in the L2
+/// only, `.cv` and `volatile` fetch again, `L1::no_allocate` brings nothing in, and what other
+/// blocks write is seen by loads with an order (`relaxed`, `acquire`) that holds for the GPU, the
+/// cluster or the system. Source: *PTX ISA*, "Cache Operators" and "Memory Consistency Model".
+fn is_bypassing(text: &str) -> bool {
+    let opcode = text.split_ascii_whitespace().next().unwrap_or_default();
+    let mut words = opcode.split('.');
+    if words.next() != Some("ld") {
+        return false;
+    }
+    let words: Vec<&str> = words.collect();
+    let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
+    let is_ordered = has(&["relaxed", "acquire"]) && has(&["gpu", "cluster", "sys"]);
+    is_ordered || has(&["cg", "cv", "volatile", "mmio", "L1::no_allocate"])
+}
+
 /// What the model says of the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheReport {
@@ -104,5 +139,52 @@ impl CacheReport {
         self.waves += other.waves;
         self.cut_waves += other.cut_waves;
         self.cut_blocks += other.cut_blocks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sites(texts: &[&str]) -> Vec<KernelSite> {
+        let site = |text: &&str| KernelSite {
+            text: (*text).to_owned(),
+            ..KernelSite::default()
+        };
+        texts.iter().map(site).collect()
+    }
+
+    #[test]
+    fn loads_that_pass_the_l1_by_are_known_by_their_text() {
+        for text in [
+            "ld.global.cg.u32 (PTX line 7)",
+            "ld.global.cv.f32",
+            "ld.volatile.global.u32 (PTX line 7)",
+            "ld.relaxed.gpu.global.u32",
+            "ld.acquire.sys.global.u32",
+            "ld.global.L1::no_allocate.v4.u32",
+        ] {
+            assert!(is_bypassing(text), "{text}");
+        }
+        for text in [
+            "ld.global.u32 (PTX line 7)",
+            "ld.global.nc.f32",
+            "ld.global.cs.f32",
+            "ld.relaxed.cta.global.u32",
+            "st.global.cg.u32",
+            "atom.relaxed.gpu.global.add.u32",
+            "cvt.ld.cg",
+            "+0x120",
+            "",
+        ] {
+            assert!(!is_bypassing(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn table_is_empty_without_such_loads() {
+        assert!(bypassing_sites(&sites(&["ld.global.u32", "st.global.cg.u32"])).is_empty());
+        let table = bypassing_sites(&sites(&["ld.global.u32", "ld.global.cg.u32"]));
+        assert_eq!(*table, [false, true]);
     }
 }

@@ -1,5 +1,7 @@
 //! [`CacheSimulator`]: runs waves of blocks through the L1 caches and the L2.
 
+use std::sync::Arc;
+
 use reuselens_simd::{Level, entry_point};
 use reuselens_warp::WarpKind;
 
@@ -17,6 +19,8 @@ pub(crate) struct CacheSimulator {
     model: GpuModel,
     window: usize,
     searches_bypass: bool,
+    /// By the site: whether it is a load that passes the L1 by. Empty if the launch has none.
+    bypassing: Arc<[bool]>,
     l1: Vec<L1>,
     l2: SectorCache,
     /// Blocks of the wave.
@@ -70,6 +74,7 @@ impl CacheSimulator {
             model,
             window: options.resident_window as usize,
             searches_bypass: options.bypass,
+            bypassing: Arc::default(),
             l1: vec![l1; model.sms.max(1) as usize],
             l2: SectorCache::new(model.l2),
             wave: Vec::new(),
@@ -87,8 +92,10 @@ impl CacheSimulator {
         }
     }
 
-    /// A launch begins, of blocks with this many warps and bytes of shared memory.
-    pub fn begin(&mut self, warps: u64, shared_bytes: u64, blocks: u64) {
+    /// A launch begins, of blocks with this many warps and bytes of shared memory. `bypassing` is
+    /// what [`bypassing_sites`](super::bypassing_sites) says of its sites.
+    pub fn begin(&mut self, warps: u64, shared_bytes: u64, blocks: u64, bypassing: Arc<[bool]>) {
+        self.bypassing = bypassing;
         for l1 in self.l1.iter_mut().filter(|l1| l1.is_used) {
             l1.cache.clear();
             l1.is_used = false;
@@ -186,12 +193,17 @@ impl CacheSimulator {
             let end = begin + usize::from(step.lines);
             self.next_lines[block] = end;
             let lines = &self.wave[block].lines[begin..end];
+            let is_bypassing = step.kind == WarpKind::Load
+                && self.bypassing.get(usize::from(step.site)) == Some(&true);
             if has_oracle {
-                self.oracle.request(step, lines, stores);
+                self.oracle.request(step, lines, stores, is_bypassing);
             }
             for &line in lines {
                 let sectors = u32::from(line.sectors);
-                let hits = access(&mut l1.cache, step.kind, line.line, sectors, stores);
+                let hits = match is_bypassing {
+                    true => 0,
+                    false => access(&mut l1.cache, step.kind, line.line, sectors, stores),
+                };
                 counts.open(step.site, line.object, &mut self.sites, &mut self.objects);
                 counts.counts.count(step.kind, sectors, hits);
                 let missing = match step.kind {
@@ -342,7 +354,13 @@ impl CacheCounts {
 }
 
 impl OracleCaches {
-    fn request(&mut self, step: &CacheStep, lines: &[CacheRequest], stores: StorePolicy) {
+    fn request(
+        &mut self,
+        step: &CacheStep,
+        lines: &[CacheRequest],
+        stores: StorePolicy,
+        is_bypassing: bool,
+    ) {
         let is_load = step.kind == WarpKind::Load;
         // Of blocks with more warps than there are caches, the last cache has all.
         let least = (usize::from(step.warp) + 1).min(self.caches.len());
@@ -353,7 +371,7 @@ impl OracleCaches {
         }
         let pairs = self.caches.iter_mut().zip(&mut self.traffic);
         for (warps, (cache, traffic)) in (1..).zip(pairs) {
-            if is_load && warps < least {
+            if is_bypassing || is_load && warps < least {
                 *traffic += wanted;
                 continue;
             }

@@ -22,7 +22,8 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (t = 0; t < n; t += T) { load x[t .. t+T] to shared memory; … }",
     },
     limits: "The L1 is a model, under a schedule of blocks that a GPU need not keep; registers and \
-             shared memory may let it hold fewer blocks than the model says.",
+             shared memory may let it hold fewer blocks than the model says. It has nothing of \
+             loads that pass it by (ld.global.cg, volatile).",
     source: "Shen 2021, section 3.4; reuselens",
 };
 
