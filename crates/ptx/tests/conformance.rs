@@ -135,6 +135,55 @@ fn whole_numbers() -> Vec<Case> {
     }
 }
 
+/// What a calculation gives for each half (16 bits) or byte (8), in the place of the part.
+fn of_parts(v: &[u64], bits: u32, signed: bool, value: fn(i128, i128) -> i128) -> u64 {
+    let size = 1 << bits;
+    let part = |value: u64, index: u32| {
+        let part = i128::from(value >> (bits * index)) % size;
+        if signed && part >= size / 2 {
+            part - size
+        } else {
+            part
+        }
+    };
+    (0..32 / bits).fold(0, |sum, index| {
+        let value = value(part(v[0], index), part(v[1], index));
+        sum | (value.rem_euclid(size) as u64) << (bits * index)
+    })
+}
+
+fn videos() -> Vec<Case> {
+    cases! {
+        "vadd2.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| x + y);
+        "vadd4.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| x + y);
+        "vadd4.u32.u32.u32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| (x + y).min(255));
+        "vadd4.s32.s32.s32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, |x, y| (x + y).clamp(-128, 127));
+        "vadd2.s32.s32.s32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, true, |x, y| (x + y).clamp(-32768, 32767));
+        "vadd2.u32.u32.u32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| (x + y).min(65535));
+        "vsub2.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| x - y);
+        "vsub4.u32.u32.u32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| (x - y).max(0));
+        "vsub4.s32.s32.s32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, |x, y| (x - y).clamp(-128, 127));
+        "vabsdiff2.s32.s32.s32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, true, |x, y| (x - y).abs());
+        "vabsdiff4.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| (x - y).abs());
+        "vabsdiff2.s32.s32.s32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, true, |x, y| (x - y).abs().min(32767));
+        "vabsdiff4.s32.s32.s32.sat": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, |x, y| (x - y).abs().min(127));
+        "vabsdiff4.u32.u32.u32.add": "b32" "b32" "b32" => "b32", |v| narrow((0..4).map(|i| (bytes_of(v[0], i) as i128 - bytes_of(v[1], i) as i128).abs()).sum::<i128>() + v[2] as i128);
+        "vabsdiff2.s32.s32.s32.add": "b32" "b32" "b32" => "b32", |v| narrow((v[0] as i16 as i128 - v[1] as i16 as i128).abs() + ((v[0] >> 16) as i16 as i128 - (v[1] >> 16) as i16 as i128).abs() + v[2] as i128);
+        "vavrg4.s32.s32.s32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, |x, y| if x + y >= 0 { (x + y + 1) / 2 } else { (x + y).div_euclid(2) });
+        "vavrg2.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| (x + y + 1) / 2);
+        "vmin4.s32.s32.s32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, i128::min);
+        "vmin2.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, i128::min);
+        "vmax4.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, i128::max);
+        "vmax2.s32.s32.s32": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, true, i128::max);
+        "vset4.u32.u32.eq": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| i128::from(x == y));
+        "vset2.u32.u32.ne": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| i128::from(x != y));
+        "vset4.s32.s32.lt": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, true, |x, y| i128::from(x < y));
+        "vset2.u32.u32.le": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, false, |x, y| i128::from(x <= y));
+        "vset2.s32.s32.gt": "b32" "b32" "b32" => "b32", |v| of_parts(v, 16, true, |x, y| i128::from(x > y));
+        "vset4.u32.u32.ge": "b32" "b32" "b32" => "b32", |v| of_parts(v, 8, false, |x, y| i128::from(x >= y));
+    }
+}
+
 /// A field of bits, signed or not, by taking one bit at a time.
 fn field(value: u64, start: u64, length: u64, bits: u64, signed: bool) -> u64 {
     let (start, length) = (start & 255, length & 255);
@@ -484,6 +533,11 @@ fn integers_conform() {
 #[test]
 fn bits_conform() {
     check_all(&bits());
+}
+
+#[test]
+fn videos_conform() {
+    check_all(&videos());
 }
 
 #[test]
