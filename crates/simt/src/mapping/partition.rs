@@ -19,8 +19,8 @@ const SCALE: u64 = 240;
 /// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
 const UNEQUAL: metis::Idx = 30;
 
-/// A hypergraph is partitioned `SMALL / pins` times, at most [`TRIES`]: in turns by METIS and from
-/// random groups.
+/// A hypergraph is partitioned `SMALL / pins` times, or `SMALL / vertices` if there are more, at
+/// most [`TRIES`]: in turns by METIS and from random groups.
 const SMALL: usize = 1 << 16;
 /// Pins up to which METIS's k-way method is tried too, which takes several times as long.
 const MEDIUM: usize = 1 << 18;
@@ -92,7 +92,8 @@ fn partition_busy(
     let mut found = u64::MAX;
     let mut best = Vec::new();
     let few = hypergraph.pins() <= MEDIUM;
-    let tries = (SMALL / hypergraph.pins().max(1)).clamp(1 + 2 * usize::from(few), TRIES) as u64;
+    let work = hypergraph.pins().max(vertices.len());
+    let tries = (SMALL / work).clamp(1 + 2 * usize::from(few), TRIES) as u64;
     for (at, seed) in (0..tries).map(|at| (at, seed.wrapping_add(at))) {
         let mut groups = if at % 2 == 1 {
             shuffled(&vertices, size, seed)
@@ -349,7 +350,10 @@ mod tests {
         let hypergraph = Hypergraph::new(vertices, edges);
         let groups = partition(&hypergraph, 32, 1).unwrap();
         assert!(is_partition(&groups, vertices, 32));
-        assert_eq!(hypergraph.copies(&groups), 1024);
+        assert!(
+            hypergraph.copies(&groups) < 1024 + 32,
+            "each in two groups were 2048"
+        );
         assert_eq!(groups, partition(&hypergraph, 32, 1).unwrap());
     }
 
@@ -361,7 +365,10 @@ mod tests {
         let hypergraph = Hypergraph::new(vertices, edges);
         let groups = partition(&hypergraph, 32, 1).unwrap();
         assert!(is_partition(&groups, vertices, 32));
-        assert_eq!(hypergraph.copies(&groups), 250);
+        assert!(
+            hypergraph.copies(&groups) < 250 + 16,
+            "each in two groups were 500"
+        );
         for (at, group) in groups.iter().enumerate().skip(16) {
             let first = 32 * at as u32;
             assert!(group.iter().copied().eq(first..first + group.len() as u32));
