@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use reuselens_locality::{DataLayout, LayoutField};
 
+use crate::loader::is_library_type;
 use crate::symbols::AccessedType;
 
 /// What an access shows about data of a type. Accesses of the same instruction that begin in this
@@ -163,7 +164,7 @@ fn range(field: &LayoutField) -> Range<u32> {
 
 /// Whether a field may hold data of several types: a union, an array, a type of a library.
 fn is_opaque(field: &LayoutField) -> bool {
-    field.bytes > 8 || field.type_name.contains(['[', '/'])
+    field.bytes > 8 || field.type_name.contains(['[', '/']) || is_library_type(&field.type_name)
 }
 
 /// Whether an access is to a pointer alone.
@@ -278,6 +279,22 @@ mod tests {
             &[("kind", "int", 0, 4), ("next", "node*", 8, 8)],
         );
         assert!(extends(&node(), &base) && !extends(&base, &node()));
+    }
+
+    /// A constructor accesses what a type of a library is made of.
+    #[test]
+    fn accesses_to_parts_of_library_types_say_nothing() {
+        let owner = |kind| layout("person", 16, &[("id", "long", 0, 8), ("boss", kind, 8, 8)]);
+        let part = layout("_Head_base", 8, &[("_M_head_impl", "int*", 0, 8)]);
+        let of_library = owner("std::unique_ptr<int>");
+        assert_eq!(
+            fit(&at(part.clone(), Some(0)), &of_library, 8),
+            Fit::Open(8..16)
+        );
+        assert_eq!(
+            fit(&at(part, Some(0)), &owner("handle"), 8),
+            Fit::Against(8..16)
+        );
     }
 
     #[test]

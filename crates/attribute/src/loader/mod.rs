@@ -43,6 +43,7 @@ use block_types::BlockTypeReader;
 use bounds::FunctionBounds;
 use debug_names::DebugNames;
 use frames::Frames;
+pub(crate) use layouts::is_library_type;
 use named_types::NamedTypes;
 use separate::Separate;
 use stubs::Stubs;

@@ -30,6 +30,7 @@ use super::types;
 use super::variables::{MAX_STEPS, Unit, offset};
 use members::Member;
 use type_names::Scopes;
+pub(crate) use type_names::is_library_type;
 
 /// What a unit may cost, by byte of its debug information: entries read, and bytes of names made.
 const BUDGET_PER_BYTE: u64 = 64;

@@ -134,7 +134,7 @@ fn ended(name: &str, after: &[String]) -> String {
 
 /// Whether a type is one of a standard library, whose members mean nothing to its users. A
 /// `std::pair` is none: its members are the user's.
-pub(super) fn is_library_type(name: &str) -> bool {
+pub(crate) fn is_library_type(name: &str) -> bool {
     const LIBRARIES: [&str; 5] = ["std::", "core::", "alloc::", "__gnu_cxx::", "hashbrown::"];
     // Rust's references to slices, strings and trait objects are pairs of pointers.
     const POINTERS: [char; 2] = ['&', '*'];
