@@ -65,6 +65,10 @@ const PATIENCE: u64 = 1 << 16;
 /// them, a loop that is entered by falling through begins with the block around its first
 /// instruction, so that accesses before it in that block count as accesses in the loop.
 ///
+/// Code that runs for the first time after a loop can be taken for a part of it. What carries a
+/// reuse there is settled when the thread ends: by then it is known which blocks led back to the
+/// loop's header.
+///
 /// Threads are those of the accesses. A cell may have accesses of several threads, as of one whose
 /// number an earlier one had.
 ///
@@ -194,7 +198,7 @@ impl Carried {
             self.scopes.end_loops(&thread.tracker, &thread.scopes);
         }
         CarriedCounts {
-            pairs: self.pairs.finish(),
+            pairs: self.pairs.finish(|carrier| self.scopes.settled(carrier)),
             scopes: self.scopes.list,
             blocks: self.blocks,
         }
@@ -227,10 +231,10 @@ fn count(
         same if same == thread => {
             let scope = running.tracker.innermost(before.time);
             let known = &mut running.scopes;
-            let number = scopes.number(&scope, (running.process, &running.tracker), known);
-            match scope.in_iteration {
-                true => Carrier::Iteration(number),
-                false => Carrier::Scope(number),
+            let thread = (running.process, &running.tracker);
+            match scope.is_certain {
+                true => scope.carrier(scopes.number(&scope, thread, known)),
+                false => scopes.provisional(before.time, thread, known),
             }
         }
         other if other == LastAccess::NONE.thread => {

@@ -1,6 +1,6 @@
 //! [`ReusePairs`]: counts of reuses by cells and carrier, in bounded memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use reuselens_locality::Carrier;
 
@@ -139,9 +139,15 @@ impl ReusePairs {
         self.recent.fill(0);
     }
 
-    /// Everything that was counted, by its keys.
-    pub fn finish(self) -> Vec<CarriedPair> {
-        let rows = self.rows.into_iter();
+    /// Everything that was counted, by its keys, with the carriers that `settled` gives for those
+    /// of the rows.
+    pub fn finish(self, settled: impl Fn(Carrier) -> Carrier) -> Vec<CarriedPair> {
+        let mut sums: BTreeMap<RowKey, RowCounts> = BTreeMap::new();
+        for ((source, sink, carrier), counts) in self.rows {
+            let key = (source, sink, settled(carrier));
+            sums.entry(key).or_default().add(counts);
+        }
+        let rows = sums.into_iter();
         let rows = rows.map(|((source, sink, carrier), counts)| CarriedPair {
             source: Some(source),
             sink,

@@ -1,7 +1,7 @@
 //! [`ScopeTracker`]: the loops and calls that a thread is in, with the times when they began.
 
-use reuselens_control_flow::{BasicBlock, NestTracker};
-use reuselens_locality::ScopeKind;
+use reuselens_control_flow::{BasicBlock, NestTracker, NestedLoop};
+use reuselens_locality::{Carrier, ScopeKind};
 
 /// The scope that was active at an earlier time and still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,21 @@ pub(crate) struct ActiveScope {
     pub first: u32,
     /// Whether it is a loop that is still in the same iteration.
     pub in_iteration: bool,
+    /// The place where the thread is in it.
+    pub at: u32,
+    /// Whether that place is known to be in it, and not only taken for a part of a loop.
+    pub is_certain: bool,
+}
+
+impl ActiveScope {
+    /// As what carries a reuse, with its number.
+    #[inline]
+    pub fn carrier(&self, number: u32) -> Carrier {
+        match self.in_iteration {
+            true => Carrier::Iteration(number),
+            false => Carrier::Scope(number),
+        }
+    }
 }
 
 /// The scopes of one thread.
@@ -40,33 +55,80 @@ impl ScopeTracker {
     ///
     /// Cost: logarithmic in the calls that the thread is in, linear in the loops of one of them.
     pub fn innermost(&self, time: u64) -> ActiveScope {
+        let (index, own) = self.innermost_call(time);
+        match own.iter().rev().find(|one| one.entry <= time) {
+            Some(found) => self.active_loop(found, index, time),
+            None => self.active_call(index),
+        }
+    }
+
+    /// That scope and those of the same call around it, outwards, up to the first one that the
+    /// thread is certain to be in.
+    pub fn innermost_certain(&self, time: u64) -> Vec<ActiveScope> {
+        let (index, own) = self.innermost_call(time);
+        let loops = own.iter().rev().filter(|one| one.entry <= time);
+        let loops = loops.map(|one| self.active_loop(one, index, time));
+        let mut scopes: Vec<ActiveScope> = loops.chain([self.active_call(index)]).collect();
+        if let Some(certain) = scopes.iter().position(|scope| scope.is_certain) {
+            scopes.truncate(certain + 1);
+        }
+        scopes
+    }
+
+    /// The index of the innermost call that was active at a time, and its loops.
+    #[inline]
+    fn innermost_call(&self, time: u64) -> (usize, &[NestedLoop]) {
         let (calls, loops) = (self.flow.calls(), self.flow.loops());
         // Calls began in the order of the stack. The first one is the thread.
         let after = calls.partition_point(|call| call.state.entry <= time);
         let index = after.saturating_sub(1);
-        let call = &calls[index];
         let end = calls.get(after).map_or(loops.len(), |inner| inner.loops);
-        let own = loops.get(call.loops..end).unwrap_or_default();
-        if let Some(found) = own.iter().rev().find(|one| one.entry <= time) {
-            return ActiveScope {
-                kind: ScopeKind::Loop,
-                first: found.header,
-                in_iteration: found.iteration <= time,
-            };
+        (
+            index,
+            loops.get(calls[index].loops..end).unwrap_or_default(),
+        )
+    }
+
+    #[inline]
+    fn active_loop(&self, one: &NestedLoop, call: usize, time: u64) -> ActiveScope {
+        let at = self.flow.place_in(call);
+        ActiveScope {
+            kind: ScopeKind::Loop,
+            first: one.header,
+            in_iteration: one.iteration <= time,
+            at,
+            is_certain: self.flow.is_in_loop(one.header, at),
         }
+    }
+
+    #[inline]
+    fn active_call(&self, index: usize) -> ActiveScope {
         ActiveScope {
             kind: match index {
                 0 => ScopeKind::Thread,
                 _ => ScopeKind::Function,
             },
-            first: call.state.first,
+            first: self.flow.calls()[index].state.first,
             in_iteration: false,
+            at: self.flow.place_in(index),
+            is_certain: true,
         }
+    }
+
+    /// Whether a place is known to be in the loop that begins at `header`.
+    pub fn is_in_loop(&self, header: u32, place: u32) -> bool {
+        self.flow.is_in_loop(header, place)
     }
 
     /// Where a scope begins, and of a loop the address after the branch whose line names it.
     pub fn code(&self, first: u32) -> (u64, u64) {
         self.flow.code(first)
+    }
+
+    /// Calls `visit` for each loop and each block that is known to be in it, with the loop's first
+    /// block, and the first address of the block and the one after it.
+    pub fn for_each_loop_block(&self, visit: impl FnMut(u32, (u64, u64))) {
+        self.flow.for_each_loop_block(visit);
     }
 
     /// Bytes held.

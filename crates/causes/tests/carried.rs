@@ -274,7 +274,7 @@ const ROOM: usize = usize::MAX;
 
 fn named(counts: &CarriedCounts) -> Counts {
     let scope = |number: u32| {
-        let scope = counts.scopes[number as usize];
+        let scope = &counts.scopes[number as usize];
         HistoryScope {
             kind: scope.kind,
             start: scope.start,
@@ -469,9 +469,10 @@ fn outer_loop_carries_what_the_inner_one_reads_again() {
     let Carrier::Scope(scope) = pair.carrier else {
         panic!("{pair:?}");
     };
-    let scope = counts.scopes[scope as usize];
+    let scope = &counts.scopes[scope as usize];
     assert_eq!(scope.kind, ScopeKind::Loop);
     assert_eq!((scope.start, scope.end), (16, 64));
+    assert_eq!(scope.blocks, [(16, 32), (32, 48), (48, 64)]);
 }
 
 /// A cell that two threads use, as where one has the number of an earlier one: what counts is which
@@ -563,4 +564,80 @@ fn without_blocks_last_accesses_are_not_kept() {
     let early = misses - 3 * items;
     let kept = (1 << 16) - items;
     assert!((kept..kept + 256).contains(&early), "{early}");
+}
+
+/// What carries the reuses of a thread that runs these blocks, which end with branches and have 16
+/// bytes, each with the item that it accesses, if any. All reuses miss.
+fn carriers(blocks: &[(u64, Option<u64>)]) -> Vec<(Carried, u64)> {
+    let mut reuses = carried_counts(1, CauseOptions::MOST_CARRIED);
+    let (mut piece, mut seen) = (Piece::default(), BTreeSet::new());
+    for &(start, item) in blocks {
+        let block = BasicBlock {
+            start,
+            length: 16,
+            end: BlockEnd::Branch,
+            ..BasicBlock::default()
+        };
+        piece.blocks.push((piece.items.len() as u32, block));
+        if let Some(item) = item {
+            let distance = match seen.insert(item) {
+                true => Distance::COLD,
+                false => Distance::new(9),
+            };
+            piece.items.push(item);
+            piece.cells.push(0);
+            piece.distances.push(distance);
+        }
+    }
+    piece.add_to(&mut reuses, 0);
+    let counts = named(&reuses.take_carried().unwrap());
+    let rows = counts.into_iter();
+    rows.map(|((_, _, carrier), (misses, _))| (carrier, misses))
+        .collect()
+}
+
+/// A loop at `0x10`, whose body is at `0x80`: what is between these addresses is taken for a part
+/// of it.
+fn fill() -> Vec<(u64, Option<u64>)> {
+    let mut blocks = vec![(0, None)];
+    for item in 0..8 {
+        blocks.extend([(0x10, None), (0x80, Some(item))]);
+    }
+    blocks.push((0x10, None));
+    blocks
+}
+
+/// As code without optimisation has it: the end of a loop and what follows are before its body.
+#[test]
+fn loop_does_not_carry_reuses_of_code_after_it() {
+    let mut blocks = fill();
+    blocks.push((0x20, None));
+    for item in 0..8 {
+        blocks.extend([(0x30, None), (0x40, Some(item))]);
+    }
+    blocks.push((0x30, None));
+    let thread = HistoryScope {
+        kind: ScopeKind::Thread,
+        start: 0,
+    };
+    assert_eq!(carriers(&blocks), [(Carried::Scope(thread), 8)]);
+}
+
+#[test]
+fn loop_carries_reuses_of_its_code_that_runs_late() {
+    let mut blocks = fill();
+    // An inner loop before the body.
+    blocks.push((0x20, None));
+    for item in 0..8 {
+        blocks.extend([(0x30, None), (0x40, Some(item))]);
+    }
+    blocks.extend([(0x30, None), (0x80, Some(8))]);
+    let before = carriers(&blocks);
+    blocks.push((0x10, None));
+    let fill = HistoryScope {
+        kind: ScopeKind::Loop,
+        start: 0x10,
+    };
+    assert_eq!(carriers(&blocks), [(Carried::Scope(fill), 8)]);
+    assert_eq!(carriers(&blocks), before, "the body is in the loop");
 }

@@ -141,7 +141,7 @@ impl LoopForest {
     }
 
     /// The loops that a place is known to be in, innermost first.
-    fn known(&self, place: u32) -> impl Iterator<Item = u32> {
+    pub fn known(&self, place: u32) -> impl Iterator<Item = u32> {
         let some = |header: u32| Some(header).filter(|header| *header != 0);
         let innermost = some(self.nodes[place as usize].innermost);
         std::iter::successors(innermost, move |header| {

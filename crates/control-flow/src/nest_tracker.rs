@@ -53,7 +53,8 @@ pub struct NestedCall {
 /// A block that runs for the first time is in no known loop. Until it leads back to a header, it
 /// counts for the loops that have its address between the header and the first way back. If it
 /// leads back although it was taken to be outside, the loop goes on as if it had not been left. If
-/// it was taken to be inside and did not lead back, it is outside the next time.
+/// it was taken to be inside and did not lead back, it is outside the next time that the loop is
+/// entered; [`Self::is_in_loop`] answers whether a place was only taken to be inside.
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration. A return finds its
 /// call by the address that it goes to, past others if an exception left them; one that no call
@@ -138,6 +139,35 @@ impl NestTracker {
     /// these; else the condition in the header. 0 if no loop begins there.
     pub fn code(&self, place: u32) -> (u64, u64) {
         (self.graph.start(place), self.forest.named(place))
+    }
+
+    /// The place where the thread is in a call that it is in, by the call's index in
+    /// [`Self::calls`]: where it called the next one from, or the place that ran last.
+    pub fn place_in(&self, call: usize) -> u32 {
+        let next = self.calls().get(call.saturating_add(1));
+        next.map_or(self.at, |inner| inner.state.caller)
+    }
+
+    /// Whether a place is known to be in the loop that begins at `header`. A place that led back to
+    /// the header stays in the loop, so at the end this is the answer for each time that it ran.
+    ///
+    /// Cost: linear in the loops of the place.
+    #[inline]
+    pub fn is_in_loop(&self, header: u32, place: u32) -> bool {
+        self.forest.holds(header, place)
+    }
+
+    /// Calls `visit` for each loop and each block that is known to be in it, with the place that
+    /// the loop begins at, the block's first address and the address after it.
+    ///
+    /// Cost: linear in the places, each times the loops that it is in.
+    pub fn for_each_loop_block(&self, mut visit: impl FnMut(u32, (u64, u64))) {
+        for place in 1..self.left.len() as u32 {
+            let block = (self.graph.start(place), self.graph.end(place).1);
+            for header in self.forest.known(place) {
+                visit(header, block);
+            }
+        }
     }
 
     /// Bytes held.

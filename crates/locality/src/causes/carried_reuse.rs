@@ -64,7 +64,7 @@ impl MissScope {
 }
 
 /// A scope, by addresses of the process that runs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeScope {
     /// What it is.
     pub kind: ScopeKind,
@@ -75,6 +75,9 @@ pub struct CodeScope {
     /// Of a loop, the address after a branch that has the loop's line: the last one back to its
     /// header, or the condition in its header; else 0.
     pub end: u64,
+    /// Of a loop, its blocks that ran: the first address of each, in ascending order, and the
+    /// address after it. Blocks can overlap. In a large loop these are the first ones.
+    pub blocks: Vec<(u64, u64)>,
 }
 
 /// What carries a reuse.
