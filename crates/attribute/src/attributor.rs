@@ -250,11 +250,7 @@ impl Attributor {
         let process = self.process_numbers.get(&scope.process);
         let mappings = process.map(|number| &self.processes[*number].mappings);
         let place = |after: u64| mappings.map_or(CodePlace::UNKNOWN, |it| it.place(after));
-        ScopePlace {
-            kind: scope.kind,
-            start: place(scope.start.saturating_add(1)),
-            latch: place(scope.end),
-        }
+        ScopePlace::new(scope, place)
     }
 
     fn process(&mut self, id: ProcessId) -> usize {
