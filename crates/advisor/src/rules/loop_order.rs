@@ -39,12 +39,12 @@ const LEAST_OF_ELEMENT: f64 = 0.75;
 /// the columns of arrays 98 % or more have, of tables with a hash by the golden ratio 76 %.
 const LEAST_ALIKE: f64 = 0.85;
 
-/// Where it applies: once for each loop that carries reuses.
+/// Where it applies: once for each loop that carries reuses, with its copies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     route_group::findings(
         facts,
         |route| applies(facts, route),
-        |route| route.carrier,
+        |route| &route.scope_words,
         |group| finding(facts, group),
     )
 }
@@ -87,13 +87,18 @@ fn has_one_distance(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSu
 
 /// Whether no other loop carries more reuses of a route's line and object. The loop that should be
 /// inside carries those of the other elements of a line; a loop around the nest, as over steps in
-/// time, carries only those from its last element to its first one.
+/// time, carries only those from its last element to its first one. Other loops of its line are
+/// copies that a compiler made, if their instructions are others.
 fn is_heaviest(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
     let of_loops = facts.routes.iter().filter(|it| it.is_carried_by_loop());
     let mut same = of_loops.filter(|it| (it.object, &it.sink) == (route.object, &route.sink));
+    let is_copy = |of: &ReuseRoute<'_>| {
+        let mut sinks = of.sinks.iter();
+        of.scope_words == route.scope_words && !sinks.any(|site| route.sinks.contains(site))
+    };
     // The heaviest route is the first one.
     same.next()
-        .is_none_or(|first| first.carrier == route.carrier)
+        .is_none_or(|first| first.carrier == route.carrier || is_copy(first))
 }
 
 fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {

@@ -163,6 +163,36 @@ fn steps_of_a_hash_are_for_no_other_order() {
     assert_eq!(rules(66_000), ["loop-order"]);
 }
 
+/// The compiler unrolled the loop around the nest, so that the nest is there twice.
+#[test]
+fn copies_of_a_loop_are_one_finding() {
+    let mut sketch = strided(8);
+    let copy = sketch.scope(ScopeKind::Loop, 10);
+    sketch.causes().scopes[copy as usize].place.offset = 80;
+    sketch.causes().carried[0].misses = 36_000;
+    sketch.carried([1, 1], 1, Carrier::Scope(copy), 34_000);
+    // Without instructions of its own it is a loop around the nest.
+    assert_eq!(sketch.advise().findings[0].cost.amount, 31_500);
+    let site = sketch.site(12, "load");
+    let accesses = Accesses {
+        hits: 1000,
+        far: 34_000,
+        used: 8,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, 1, accesses);
+    let carried = &mut sketch.causes().carried[1];
+    (carried.source, carried.sink) = (site, site);
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(
+        (finding.rule.name, finding.cost.amount),
+        ("loop-order", 61_250)
+    );
+}
+
 /// Steps in time around the nest.
 #[test]
 fn loop_around_the_nest_is_not_for_another_order() {
