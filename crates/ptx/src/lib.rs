@@ -75,7 +75,7 @@ pub use machine::{
     Allocation, BlockFlow, BranchFlow, FaultKind, FlowCounts, KernelError, LaunchConfig,
     LaunchError, Options, Stats,
 };
-pub use names::readable;
+pub use names::{readable, without_parameters};
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;

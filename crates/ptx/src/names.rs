@@ -1,19 +1,32 @@
 //! Names of kernels: the mangled name in PTX as C++ writes it, and whether a name that a user typed
 //! means a kernel.
 
-use cpp_demangle::Symbol;
+use cpp_demangle::{DemangleOptions, Symbol};
 
 /// The name with its parameters, as C++ writes it: `scale<float>(float*, int)`. Names that are not
 /// mangled stay.
 pub fn readable(name: &str) -> String {
-    let symbol = Symbol::new(name).ok();
-    let text = symbol.and_then(|symbol| symbol.demangle().ok());
-    // The demangled name of a template begins with the type that it returns.
-    let text = text.map(|text| {
-        text.strip_prefix("void ")
-            .map_or(text.clone(), str::to_owned)
-    });
-    text.unwrap_or_else(|| name.to_owned())
+    demangled(name, DemangleOptions::new()).unwrap_or_else(|| name.to_owned())
+}
+
+/// The name without its parameters: `scale<float>`. Names that are not mangled stay.
+pub fn without_parameters(name: &str) -> String {
+    demangled(name, DemangleOptions::new().no_params()).unwrap_or_else(|| name.to_owned())
+}
+
+/// The demangled name without the type that it returns, with which that of a template begins;
+/// `None` if it is not mangled.
+fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
+    let symbol = Symbol::new(source_symbol(name)).ok()?;
+    symbol.demangle_with_options(&options.no_return_type()).ok()
+}
+
+/// The symbol of a function as the compiler of C++ names it. nvcc puts the file before the symbols
+/// of static kernels that are linked with other files: `__nv_static_25__ce16d1_2_a_cu_k__Z1kPfi`.
+fn source_symbol(name: &str) -> &str {
+    let is_static = name.starts_with("__nv_static_");
+    let symbol = name.find("__Z").filter(|_| is_static);
+    symbol.map_or(name, |before| &name[before + 1..])
 }
 
 /// Whether `wanted` is a part of the kernel's mangled or demangled name. Spaces do not count.
@@ -47,6 +60,28 @@ mod tests {
             "reduce(float const*, float*, int)"
         );
         assert_eq!(readable("gemm"), "gemm");
+        assert_eq!(without_parameters("gemm"), "gemm");
+        assert_eq!(without_parameters(SCALE), "scale<float>");
+        assert_eq!(
+            readable("__nv_static_25__ce16d1_2_a_cu_k__Z1kPfi"),
+            "k(float*, int)"
+        );
+    }
+
+    /// Parentheses that are not those of the parameters.
+    #[test]
+    fn names_lose_only_their_parameters() {
+        for (name, short) in [
+            ("_Z2goIL2Op0EEvPi", "go<(Op)0>"),
+            (
+                "_ZN12_GLOBAL__N_14anonEPNS_1SE",
+                "(anonymous namespace)::anon",
+            ),
+            ("_ZNK3addclEi", "add::operator()"),
+            ("_Z4callIPFviEEvT_", "call<void (*)(int)>"),
+        ] {
+            assert_eq!(without_parameters(name), short);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use addr2line::Loader;
 use reuselens::io::open_regular_file;
 use reuselens_gpu_advisor::{CallPath, HostFrame, KernelNames, Ledger, MemoryObject, Origin};
-use reuselens_ptx::readable;
+use reuselens_ptx::{readable, without_parameters};
 use reuselens_report::HostCall;
 
 use super::variables::{Nth, SourceTexts};
@@ -50,26 +50,18 @@ impl RunNames {
 
 /// Kernels as the source calls them; with their parameters only where two have one name.
 pub fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
-    let short = without_parameters;
     let mut uses: BTreeMap<String, u32> = BTreeMap::new();
     for name in &mangled {
-        *uses.entry(short(name)).or_default() += 1;
+        *uses.entry(without_parameters(name)).or_default() += 1;
     }
     let named = mangled.iter().map(|&name| {
-        let text = match uses[&short(name)] {
-            1 => short(name),
+        let text = match uses[&without_parameters(name)] {
+            1 => without_parameters(name),
             _ => readable(name),
         };
         (name.to_owned(), text)
     });
     named.collect()
-}
-
-/// A function's name in the source, without its parameters.
-fn without_parameters(mangled: &str) -> String {
-    let name = readable(mangled);
-    let end = name.find('(').filter(|end| *end > 0);
-    end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
 }
 
 impl KernelNames for RunNames {
@@ -270,7 +262,8 @@ impl HostFiles<'_> {
     fn is_stub(&self, call: &NamedCall) -> bool {
         let HostCall { function, place } = &call.call;
         self.kernels.contains(call.mangled.as_str())
-            || STUBS.iter().any(|stub| function.starts_with(stub))
+            || function.contains(STUB)
+            || PASSING.iter().any(|start| function.starts_with(start))
             || CUDA_FILES.iter().any(|file| place.contains(file))
     }
 
@@ -347,8 +340,11 @@ impl HostFiles<'_> {
     }
 }
 
-/// How functions are called that the compiler and CUDA's headers make to pass arguments on.
-const STUBS: [&str; 3] = ["__device_stub__", "__cuda", "cuda"];
+/// What is in the names of the functions that the compiler makes to launch a kernel. Namespaces may
+/// be before it.
+const STUB: &str = "__device_stub__";
+/// How functions are called that CUDA's headers have to pass arguments on.
+const PASSING: [&str; 2] = ["__cuda", "cuda"];
 /// Parts of the names of the files that these are in.
 const CUDA_FILES: [&str; 2] = ["cuda_runtime", ".cudafe1.stub.c"];
 
@@ -370,14 +366,10 @@ impl NamedCall {
     }
 }
 
-/// A function's name without its parameters.
+/// A function's name without its parameters. Names of Rust have none.
 fn short_function(mangled: &str) -> String {
-    let name = addr2line::demangle_auto(mangled.into(), None).into_owned();
-    if name.contains("operator()") {
-        return name;
-    }
-    let end = name.find('(').filter(|end| *end > 0);
-    end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
+    let rust = addr2line::demangle(mangled, addr2line::gimli::DW_LANG_Rust);
+    rust.unwrap_or_else(|| without_parameters(mangled))
 }
 
 /// A path without its folders.
@@ -407,5 +399,8 @@ mod tests {
     fn functions_lose_their_parameters() {
         assert_eq!(short_function("_Z3runPfi"), "run");
         assert_eq!(short_function("main"), "main");
+        assert_eq!(short_function("_Z2goIL2Op0EEvPi"), "go<(Op)0>");
+        let rust = "_ZN5alloc3vec12Vec$LT$T$GT$4push17h0123456789abcdefE";
+        assert_eq!(short_function(rust), "alloc::vec::Vec<T>::push");
     }
 }
