@@ -1,11 +1,10 @@
 //! [`Level`]: the cache sizes that a report shows. [`chosen`] chooses the one that its tables rank
 //! by, and [`levels`] has those of the machine.
 
-use reuselens_locality::{
-    Cache, CacheSize, ExactHistogram, Histogram, Profile, SetAssociative, Sharing,
-};
+use reuselens_locality::{Cache, CacheSize, Histogram, Profile, SetAssociative, Sharing};
 use reuselens_units::{Bytes, Granularity, Items};
 
+use crate::finding_changes::counted_in_sets;
 use crate::numbers;
 
 /// A cache size that a report shows, and what it is called.
@@ -99,14 +98,26 @@ impl Level {
         Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
     }
 
-    /// The misses to expect with its sets, where conflict misses dominate: at least
-    /// [`CONFLICT_FACTOR`] times the misses of a fully associative cache, and more than a hundredth
-    /// of the accesses.
-    pub(crate) fn conflicted(&self, histogram: &ExactHistogram) -> Option<u64> {
-        let misses = self.set_associative(histogram)?;
+    /// The misses of all accesses with its sets, if it has some: those that were counted, otherwise
+    /// those to expect.
+    pub(crate) fn with_sets(&self, profile: &Profile) -> Option<SetMisses> {
+        let counted = counted_in_sets(&[profile], self).map(|all| all[0]);
+        let misses = counted.or_else(|| self.set_associative(&profile.histogram))?;
+        Some(SetMisses {
+            misses,
+            is_counted: counted.is_some(),
+        })
+    }
+
+    /// The misses with its sets, where conflict misses dominate: at least [`CONFLICT_FACTOR`] times
+    /// the misses of a fully associative cache, and more than a hundredth of the accesses.
+    pub(crate) fn conflicted(&self, profile: &Profile) -> Option<SetMisses> {
+        let histogram = &profile.histogram;
+        let found = self.with_sets(profile)?;
+        let misses = found.misses;
         let dominate = misses / CONFLICT_FACTOR >= histogram.misses(self.items)
             && misses > histogram.accesses() / 100;
-        dominate.then_some(misses)
+        dominate.then_some(found)
     }
 
     /// The ways of a cache that was asked for with them.
@@ -118,6 +129,23 @@ impl Level {
     /// `8-way`, if it is known.
     pub(crate) fn ways(&self) -> Option<String> {
         Some(format!("{}-way", self.model.as_ref()?.ways()))
+    }
+}
+
+/// Misses of a cache with its sets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetMisses {
+    pub misses: u64,
+    /// Whether they were counted, rather than expected of a model.
+    pub is_counted: bool,
+}
+
+/// The head of a column with misses of these caches with their sets.
+pub(crate) fn with_sets_head(levels: &[Level], profile: &Profile) -> &'static str {
+    let mut known = levels.iter().filter_map(|level| level.with_sets(profile));
+    match known.all(|sets| sets.is_counted) {
+        true => "with its sets",
+        false => "with its sets, about",
     }
 }
 
@@ -205,7 +233,7 @@ pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<Ca
 /// of the two profiles.
 pub(crate) fn counts_sets(level: &Level, before: &Profile, after: &Profile) -> bool {
     let mut both = [before, after].into_iter();
-    both.any(|profile| level.conflicted(&profile.histogram).is_some())
+    both.any(|profile| level.conflicted(profile).is_some())
 }
 
 /// The misses before and after that a comparison counts in a cache.
@@ -283,7 +311,7 @@ fn assumed(granularity: Granularity, reach: Option<u64>) -> Level {
 /// dominate.
 fn reuses_missed(profile: &Profile, level: &Level) -> u64 {
     let histogram = &profile.histogram;
-    let misses = level.conflicted(histogram);
+    let misses = level.conflicted(profile).map(|found| found.misses);
     misses
         .unwrap_or_else(|| histogram.misses(level.items))
         .saturating_sub(histogram.cold())

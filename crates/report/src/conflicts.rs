@@ -41,13 +41,14 @@ pub(crate) fn sentence(profiles: &[(impl Display, &Profile)], levels: &[Level]) 
 
 /// How many times as often a cache misses with its sets, in words, where conflict misses dominate.
 fn factor(level: &Level, profile: &Profile) -> Option<String> {
-    let sets = level.conflicted(&profile.histogram)?;
+    let sets = level.conflicted(profile)?;
+    let about = if sets.is_counted { "" } else { "about " };
     let full = profile.histogram.misses(level.items);
     Some(match full {
         0 => "none without its sets".to_owned(),
         full => format!(
-            "with its sets about ×{}",
-            significant(sets as f64 / full as f64)
+            "with its sets {about}×{}",
+            significant(sets.misses as f64 / full as f64)
         ),
     })
 }

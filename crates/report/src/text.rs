@@ -262,30 +262,29 @@ fn which_miss_ratio(
     };
     let histogram = &profile.histogram;
     let accesses = histogram.accesses();
+    let shown: Vec<Level> = levels.iter().chain(asked).cloned().collect();
     let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, title));
     let columns = [
         TextColumn::left("cache"),
         TextColumn::right("misses"),
         TextColumn::right("fully associative"),
-        TextColumn::right("with its sets, about"),
+        TextColumn::right(caches::with_sets_head(&shown, profile)),
     ];
-    let cells: Vec<Vec<String>> = levels
+    let cells: Vec<Vec<String>> = shown
         .iter()
-        .chain(asked)
         .map(|level| {
             let misses = histogram.misses(level.items);
-            let sets = level.set_associative(histogram);
+            let sets = level.with_sets(profile);
             let name = level.name.as_deref().unwrap_or_default();
             vec![
                 format!("{name} {}", level.size).trim_start().to_owned(),
                 count(misses),
                 percent(misses, accesses),
-                sets.map_or("—".into(), |misses| percent(misses, accesses)),
+                sets.map_or("—".into(), |sets| percent(sets.misses, accesses)),
             ]
         })
         .collect();
     rows(out, &columns, &cells, usize::MAX, paint);
-    let shown: Vec<Level> = levels.iter().chain(asked).cloned().collect();
     if let Some(conflicts) = conflicts::sentence(&[("", profile)], &shown) {
         let _ = writeln!(out, "  {}", wrap(&conflicts, width, 2));
     }

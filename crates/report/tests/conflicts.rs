@@ -5,7 +5,8 @@ mod common;
 
 use common::{Recorder, context, empty, frame, machine, site};
 use reuselens_locality::{
-    Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
+    Causes, Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
+    SetCache,
 };
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff,
@@ -194,4 +195,30 @@ fn names_are_cut_only_where_the_terminal_has_no_room() {
     assert!(narrow.contains("  a (matmul.c)"), "{narrow}");
     // No heading is longer.
     lines(64);
+}
+
+/// Counted misses take the place of the model's, and so does what they say of conflicts.
+#[test]
+fn counted_misses_with_sets_take_the_place_of_the_model() {
+    let mut profile = walk(true);
+    let l1 = profile.machine.caches[0].clone();
+    let full = profile.histogram.misses(l1.items(profile.granularity));
+    for (misses, conflicts) in [(full, false), (3 * full, true)] {
+        let counted = SetCache {
+            name: l1.name(),
+            size: l1.size,
+            sets: l1.sets.into(),
+            ways: l1.ways.into(),
+            misses,
+            associative_misses: full,
+        };
+        profile.causes = Some(Causes {
+            set_caches: vec![counted],
+            ..Causes::default()
+        });
+        let text = words(&summary(&profile, &TextOptions::default()));
+        let sentence = "Conflict misses dominate in L1d (with its sets ×3.00)";
+        assert_eq!(text.contains(sentence), conflicts, "{text}");
+        assert!(!text.contains("its sets about"), "{text}");
+    }
 }

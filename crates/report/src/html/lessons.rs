@@ -3,10 +3,12 @@
 
 use std::fmt::Write;
 
+use reuselens_advice::capitalised;
+
 use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::numbers::grouped;
-use crate::{conflicts, words};
+use crate::{caches, conflicts, words};
 
 /// What a reuse distance is, with an example.
 pub(crate) const REUSE_DISTANCE: &str = "<div class=\"lesson\"><div>\
@@ -99,20 +101,25 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
     out.push_str(
         "<h3>Which miss ratio is this?</h3><p class=\"explain\">Everywhere on this page: that of a <b>fully associative LRU \
          cache</b>, which may keep any data anywhere and throws out what was not used for longest. Real caches sort data into \
-         sets, so that some data collide early; the estimate beside it takes lines to fall on sets at random. Neither knows of \
+         sets, so that some data collide early; the number beside it is counted with the sets where the profile has \
+         why accesses miss, and otherwise an estimate that takes lines to fall on sets at random. Neither knows of \
          prefetching, of other programs, or of what the hardware really counted.</p>",
     );
     if scene.levels.is_empty() || scene.accesses == 0 {
         return;
     }
-    out.push_str(
+    let _ = write!(
+        out,
         "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">Cache</th><th scope=\"col\">Misses</th>\
-         <th scope=\"col\">Fully associative</th><th scope=\"col\">With its sets, about</th></tr></thead><tbody>",
+         <th scope=\"col\">Fully associative</th><th scope=\"col\">{}</th></tr></thead><tbody>",
+        capitalised(caches::with_sets_head(&scene.levels, scene.profile))
     );
     for level in &scene.levels {
         let misses = scene.misses(level.items);
-        let sets = level.set_associative(&scene.profile.histogram);
-        let sets = sets.map_or("—".to_owned(), |misses| percent(misses, scene.accesses));
+        let sets = level.with_sets(scene.profile);
+        let sets = sets.map_or("—".to_owned(), |sets| {
+            percent(sets.misses, scene.accesses)
+        });
         let ways = level
             .ways()
             .map(|ways| format!(", {ways}"))

@@ -113,7 +113,7 @@ pub(crate) fn misses(
 ) {
     let profile = grouping.profile();
     let total = profile.histogram.misses(chosen.items);
-    let ranking = match chosen.conflicted(&profile.histogram) {
+    let ranking = match chosen.conflicted(profile) {
         Some(_) => "; ranked as fully associative",
         None => "",
     };
