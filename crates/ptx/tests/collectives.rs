@@ -36,14 +36,10 @@ const GROUPS: [fn(u32) -> u32; 4] = [
 
 #[test]
 fn redux_does_not_mix_groups() {
-    let functions: [(&str, fn(u32, u32) -> u32); 4] = [
-        ("add.u32", |a, b| a + b),
-        ("max.u32", u32::max),
-        ("min.u32", u32::min),
-        ("xor.b32", |a, b| a ^ b),
-    ];
+    let names = ["add.u32", "max.u32", "min.u32", "xor.b32"];
+    let functions: [fn(u32, u32) -> u32; 4] = [|a, b| a + b, u32::max, u32::min, |a, b| a ^ b];
     for group in GROUPS {
-        for (name, function) in functions {
+        for (name, function) in names.into_iter().zip(functions) {
             // The mask's register is that of the result once, as compilers may have it.
             let found = results(
                 group,
