@@ -20,7 +20,8 @@ pub static RULE: FindingRule = FindingRule {
         before: "double a[1024][1024];",
         after: "double a[1024][1024 + 8];",
     },
-    limits: "Addresses are virtual: in a cache whose sets are picked by physical ones (L2 and \
+    limits: "Blocks with no two lines of one set are not looked at: nodes that are allocated one by \
+             one have no rows to pad. Addresses are virtual: in a cache whose sets are picked by physical ones (L2 and \
              beyond), pages of the system decide, unless they are huge. Caches that hash addresses \
              have fewer conflicts. The share is that of all misses of the cache with its sets.",
     source: "Hill and Smith, Evaluating Associativity in CPU Caches, IEEE Transactions on Computers \
@@ -114,7 +115,10 @@ fn finding(
     counts: &ConflictCounts,
 ) -> Option<Finding> {
     let conflicts = counts.conflicts();
+    // Smaller blocks have no two lines of one set, and so no rows to pad.
+    let apart = cache.sets.saturating_mul(facts.line_bytes());
     let is_meant = facts.is_known(victim)
+        && facts.object_longest(object) >= apart
         && counts.sets as f64 >= LEAST_RATIO * counts.associative as f64
         && misses_often(conflicts, counts.accesses);
     let cost = cost_of(conflicts, cache.misses, "conflict misses").filter(|_| is_meant)?;
@@ -122,7 +126,7 @@ fn finding(
     let cells = facts.profile.cells.iter().filter(mine);
     let worst = cells.rev().max_by_key(|cell| set_misses(cell, at))?;
     let (name, line) = (&facts.object(object).name, facts.line_bytes());
-    let apart = Bytes(cache.sets.saturating_mul(line));
+    let apart = Bytes(apart);
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(object), |cell| std::ptr::eq(cell, worst)),

@@ -77,6 +77,11 @@ fn array_with_the_stride_is_named_and_not_its_victim() {
     assert!(finding.remedy.contains("rows of grid (a.c)"), "{finding:?}");
     assert!(finding.evidence[0].starts_with("sums (a.c) has 40,000 misses"));
     assert!(finding.evidence[2].starts_with("grid (a.c) fills these sets"));
+    // Small blocks have no rows.
+    sketch.0.objects[grid as usize].longest = 48;
+    let names = sketch.rules();
+    assert!(!names.contains(&"set-conflicts"), "{names:?}");
+    sketch.0.objects[grid as usize].longest = 8 << 20;
     // An array that is used completely has no stride.
     sketch.0.cells[0].causes.used_bytes = 64 * 100_000;
     let advice = sketch.advise();
