@@ -3,8 +3,8 @@
 //!
 //! `p edge` and `p col` files have edges without direction, `p sp` files (shortest paths, ending
 //! `.gr`) have arcs; weights are ignored, as are lines `n …` about vertices. The ids 1 to
-//! `vertices` are kept: vertex number `n` has the id `n + 1`. Some files announce half or twice the
-//! lines that they have, because they list each edge once or twice; both are accepted.
+//! `vertices` are kept: vertex number `n` has the id `n + 1`. Some files announce half the lines that
+//! they have, or, of edges, twice, because they list each edge once or twice; both are accepted.
 //!
 //! Described at <http://www.diag.uniroma1.it/challenge9/format.shtml>.
 
@@ -38,7 +38,8 @@ struct Problem {
 ///
 /// # Errors
 /// [`TextError`] if the line `p` is missing or comes twice, a line is unknown, an end is no vertex,
-/// or the count of edges is neither what was announced, nor half or twice of it.
+/// or the count of edges is neither what was announced nor twice of it, nor, of edges without
+/// direction, half of it.
 pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
     let mut lines = Lines::new(input);
     let (mut problem, mut pairs) = (None::<Problem>, Vec::new());
@@ -69,7 +70,8 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
         return Err(too_many(last));
     }
     let (found, said) = (pairs.len() as u64, problem.edges);
-    if found != said && found != said.saturating_mul(2) && found.saturating_mul(2) != said {
+    let is_half = !problem.directed && found.saturating_mul(2) == said;
+    if found != said && found != said.saturating_mul(2) && !is_half {
         let what = format!("the file announces {said} edges and has {found}; is it cut off?");
         return Err(TextError::at(last, what));
     }

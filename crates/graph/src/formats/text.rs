@@ -9,6 +9,9 @@ use crate::{VERTEX_LIMIT, VertexId};
 /// The longest line in bytes: the neighbours of a vertex with more than 20 million of them.
 pub const MAX_LINE: usize = 256 << 20;
 
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Why a file of text cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -112,6 +115,9 @@ impl<R: BufRead> Lines<R> {
             }
             self.line.extend_from_slice(&bytes[..taken]);
             self.input.consume(taken);
+            if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+                self.line.drain(..BYTE_ORDER_MARK.len());
+            }
             if end.is_some() {
                 return Ok(true);
             }
@@ -223,6 +229,12 @@ mod tests {
             (signed(b"+5"), signed(b"-"), signed(b"--1")),
             (Some(5), None, None)
         );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let mut lines = Lines::new(&b"\xef\xbb\xbf1 2\n3 4\n"[..]);
+        assert_eq!(lines.next_line().unwrap(), Some(&b"1 2"[..]));
     }
 
     #[test]

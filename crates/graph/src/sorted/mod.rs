@@ -141,10 +141,12 @@ impl SortedGraph {
             batch.clear();
             batch.extend(edges.by_ref().take(count).map(EdgeChange::Insert));
             if batch.is_empty() {
-                return;
+                break;
             }
             self.apply(&batch);
         }
+        // Batches that follow are smaller than those of loading.
+        (self.requests, self.changes) = (Vec::new(), Vec::new());
     }
 
     fn ins(&self) -> &[NeighborList] {
@@ -258,6 +260,7 @@ mod tests {
             for count in [1, 3, 50, 60] {
                 let mut graph = SortedGraph::new(kind, 0);
                 graph.load_by(count, edges());
+                assert_eq!(graph.requests.capacity() + graph.changes.capacity(), 0);
                 assert_eq!(graph.edges(), whole.edges());
                 assert_eq!(graph.vertices(), whole.vertices());
                 for vertex in 0..whole.vertices() {
