@@ -47,7 +47,7 @@ impl StreamClock {
 
 /// The batches of a stream.
 ///
-/// By time, a change that is earlier than the one before belongs to the current batch
+/// By time, a change that is earlier than one before it belongs to the current batch
 /// ([`Self::late`] counts these), and nothing waits: a time in which nothing happens gives no
 /// batch.
 pub struct Batches {

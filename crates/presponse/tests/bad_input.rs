@@ -101,6 +101,9 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
             2,
             "at most 4294967294 vertices",
         ),
+        ("serve --socket s --sync 5", 2, "--state"),
+        ("serve --socket s --snapshot-every 5", 2, "--state"),
+        ("serve --socket s --max-clients 0", 2, "--max-clients"),
         ("generate changes graph --deletions 2", 2, "from 0 to 1"),
         ("generate window untimed --length 5", 2, "line 1 has none"),
     ] {
@@ -335,4 +338,24 @@ fn window_of_unsorted_times_is_warned_of() {
     let wanted = "2 records are earlier than one before, and got the latest time so far";
     assert!(error.contains(wanted), "{error}");
     assert_eq!(out, "+ 1 2 10\n+ 2 3 10\n+ 3 4 10\n");
+}
+
+/// A short file may announce billions of vertices.
+#[test]
+fn more_vertices_than_memory_are_refused() {
+    let place = Place::new();
+    let sizes = "200000000 200000000 1\n1 2\n";
+    let head = "%%MatrixMarket matrix coordinate pattern general\n";
+    place.write("large.mtx", &format!("{head}{sizes}"));
+    place.write("stream", "+ 1 2\n");
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "ulimit -v 4000000; \"$0\" run large.mtx --stream stream",
+    ]);
+    shell.arg(env!("CARGO_BIN_EXE_presponse"));
+    let output = shell.current_dir(place.path("")).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("200,000,000 vertices need"), "{error}");
 }

@@ -127,7 +127,7 @@ fn run_reads_standard_input_and_cuts_by_time() {
         (&3.into(), &1.into())
     );
     assert!(
-        error.contains("1 change is earlier than the one before"),
+        error.contains("1 change is earlier than one before"),
         "{error}"
     );
 }

@@ -59,7 +59,7 @@ pub struct Args {
     socket: Option<PathBuf>,
 
     /// The most clients at a time
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Clients")]
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Clients", value_parser = clap::value_parser!(u64).range(1..))]
     max_clients: u64,
 
     /// The most changes of a batch
@@ -87,7 +87,7 @@ pub struct Args {
 
     /// When the update log is forced to the disk: always (before a batch is acknowledged), never,
     /// or at most every so many milliseconds
-    #[arg(long, value_name = "WHEN", default_value = "always", value_parser = sync_policy, help_heading = "Durability")]
+    #[arg(long, value_name = "WHEN", default_value = "always", value_parser = sync_policy, requires = "state", help_heading = "Durability")]
     sync: SyncPolicy,
 
     /// Write a snapshot after so many batches; 0 for none but those that clients ask for
@@ -95,6 +95,7 @@ pub struct Args {
         long,
         value_name = "N",
         default_value_t = 100_000,
+        requires = "state",
         help_heading = "Durability"
     )]
     snapshot_every: u64,
@@ -296,7 +297,7 @@ impl Args {
         let shown = path.display();
         if recovered.dropped > 0 {
             tell!(
-                "presponse: {shown}: the end of the log was cut off and is dropped ({}); only with --sync other than always could a batch in it have been acknowledged",
+                "presponse: {shown}: the end of the log is damaged or was cut off, and is dropped ({}); with --sync always a batch in it was acknowledged only if the file was damaged later",
                 counted(recovered.dropped, "byte", "bytes")
             );
         }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use reuselens_graph::formats::LoadedGraph;
 use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
-use reuselens_units::{counted, grouped};
+use reuselens_units::{Bytes, counted, grouped};
 use serde_json::Value;
 
 use crate::batches::{BatchLimit, Batches};
@@ -148,6 +148,7 @@ impl GraphOptions {
         let mut names = loaded.names;
         let known = names.len();
         let root = self.root_number(&mut names)?;
+        check_memory(names.len())?;
         if let Some(id) = self.root
             && names.len() > known
             && known > 0
@@ -255,11 +256,29 @@ impl StreamOptions {
     }
 }
 
-/// Warns of changes that were earlier than the one before, where batches end by time.
+/// The least memory of a vertex without edges, in its lists and in the answers.
+const VERTEX_BYTES: u64 = 64;
+
+/// Fails where the system has no memory for this many vertices: a short file may announce billions.
+fn check_memory(vertices: u64) -> anyhow::Result<()> {
+    let bytes = vertices.saturating_mul(VERTEX_BYTES);
+    let is_given =
+        usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    anyhow::ensure!(
+        is_given,
+        "{} need {} of memory, which the system does not give; are there so many, and would smaller \
+         numbers do?",
+        counted(vertices, "vertex", "vertices"),
+        Bytes(bytes)
+    );
+    Ok(())
+}
+
+/// Warns of changes that were earlier than one before them, where batches end by time.
 pub fn warn_of_late(changes: u64, quiet: bool) {
     if changes > 0 && !quiet {
         tell!(
-            "presponse: warning: {} earlier than the one before; each counts into the batch in \
+            "presponse: warning: {} earlier than one before; each counts into the batch in \
              which it is read; sort the stream by time",
             counted(changes, "change is", "changes are")
         );
