@@ -3,8 +3,9 @@
 //!
 //! `p edge` and `p col` files have edges without direction, `p sp` files (shortest paths, ending
 //! `.gr`) have arcs; weights are ignored, as are lines `n …` about vertices. The ids 1 to
-//! `vertices` are kept: vertex number `n` has the id `n + 1`. Some files announce half the lines that
-//! they have, or, of edges, twice, because they list each edge once or twice; both are accepted.
+//! `vertices` are kept: vertex number `n` has the id `n + 1`. Some files announce half the lines
+//! that they have, or, of edges, twice, because they list each edge once or twice; both are
+//! accepted.
 //!
 //! Described at <http://www.diag.uniroma1.it/challenge9/format.shtml>.
 
