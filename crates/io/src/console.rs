@@ -24,7 +24,7 @@ pub fn line(text: &str) -> io::Result<()> {
 /// for the end of the process, where an error would be lost.
 ///
 /// # Errors
-/// As for [`line`].
+/// As for [`line()`].
 pub fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = stdout();
     out.write_all(bytes)?;

@@ -1,5 +1,6 @@
 //! Pages: single HTML files that fetch nothing, light and dark, narrow and wide. [`run`] is that of
-//! a run, [`ahead`] that of `presponse speculate`, [`comparison`] that of `presponse compare`.
+//! a run, [`speculation`] that of `presponse speculate`, [`comparison`] that of
+//! `presponse compare`.
 
 mod axis;
 mod chart;
