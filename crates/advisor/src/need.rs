@@ -201,17 +201,35 @@ impl Need {
 
 /// The command that makes a profile of the same run, or of the same recorded trace, with other
 /// options. It has the options of the profile that choose what is measured and go together with
-/// `options`: `--granularity`, `--data`, `--capture`, and without `--why` also `--kind` and
-/// `--sharing`. Which part of a run was recorded is not in a profile, nor in the command.
+/// `options`: the cache of `--why`, `--granularity`, `--data`, `--capture`, and without `--why`
+/// also `--kind` and `--sharing`. Which part of a run was recorded is not in a profile, nor in the
+/// command.
 pub fn repeat_command(profile: &Profile, options: &str) -> String {
     let command = profile.command_line();
-    let mut all = vec![options.to_owned()];
+    let mut all = vec![with_cache(profile, options)];
     all.extend(kept_options(profile, options));
     let options = all.join(" ");
     match profile.method.recorded {
         true => format!("reuselens analyze {options} {command}"),
         false => format!("reuselens profile {options} -- {command}"),
     }
+}
+
+/// Options with the cache that the profile explains after a `--why` that names none, unless it is
+/// the default.
+fn with_cache(profile: &Profile, options: &str) -> String {
+    let machine = &profile.machine;
+    let cache = profile.causes.as_ref().map(|causes| causes.cache);
+    let other = cache.filter(|cache| *cache != machine.default_cause_cache());
+    let word = |word: &str| match (word, other) {
+        ("--why", Some(cache)) => {
+            let known = machine.cache_of_size(cache);
+            let name = known.map_or_else(|| cache.get().to_string(), |known| known.name());
+            format!("--why={name}")
+        }
+        _ => word.to_owned(),
+    };
+    options.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The code of the warning of a program that carries hooks and was rewritten.

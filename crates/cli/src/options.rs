@@ -371,7 +371,7 @@ fn placement(text: &str) -> Result<PlacementData, String> {
 fn why(text: &str) -> Result<Bytes, String> {
     let machine = reuselens::this_machine();
     if text == "auto" {
-        return Ok(reuselens::default_cause_cache(&machine));
+        return Ok(machine.default_cause_cache());
     }
     let cache: CacheSpec = text.parse().map_err(|error| format!("{error}"))?;
     match cache.on(&machine) {

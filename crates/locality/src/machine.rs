@@ -28,6 +28,16 @@ impl Machine {
         caches.find(|cache| cache.size == size)
     }
 
+    /// The cache whose misses are explained if none is named: the second level, which programs miss
+    /// in often enough to matter, and which a processor mostly has for itself; else the largest;
+    /// 1 MiB if no cache is known.
+    pub fn default_cause_cache(&self) -> Bytes {
+        let largest = self.data_caches().into_iter();
+        let largest = largest.max_by_key(|cache| cache.size);
+        let cache = self.cache("L2").or(largest);
+        cache.map_or(Bytes(1 << 20), |cache| cache.size)
+    }
+
     /// The line of the first data cache as the size of an item; `None` if it is unknown.
     pub fn line(&self) -> Option<Granularity> {
         Granularity::new(self.data_caches().first()?.line.get()).ok()

@@ -237,8 +237,8 @@ fn sampled_profile_says_that_no_rule_was_applied() {
     let text = summary(&profile, &TextOptions::default());
     assert!(text.contains("\nNo rule was applied\n"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    let hint = "Distances were sampled. For findings: reuselens profile --why --engine counting -- \
-                ./matmul 16";
+    let hint = "Distances were sampled. For findings: reuselens profile --why=L1d --engine counting \
+                -- ./matmul 16";
     assert!(joined.contains(hint), "{text}");
     let page = page(&profile, &HtmlOptions::default());
     assert!(page.contains(hint) && page.contains("<p>No rule was applied.</p>"));

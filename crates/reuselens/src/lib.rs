@@ -52,7 +52,7 @@ mod weighed;
 pub use analysis::{Progress, analyze, analyze_segmented, check};
 pub use available::available_memory;
 pub use error::Error;
-pub use machine::{default_cause_cache, this_machine};
+pub use machine::this_machine;
 pub use options::{AnalysisOptions, MOST_PATHS};
 pub use recording::{Recorded, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};

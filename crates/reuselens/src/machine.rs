@@ -24,18 +24,6 @@ pub fn this_machine() -> Machine {
     }
 }
 
-/// The cache whose misses are explained if none is named: the second level, which programs miss in
-/// often enough to matter, and which a processor mostly has for itself; else the largest; 1 MiB if
-/// no cache is known.
-pub fn default_cause_cache(machine: &Machine) -> Bytes {
-    let largest = machine
-        .data_caches()
-        .into_iter()
-        .max_by_key(|cache| cache.size);
-    let cache = machine.cache("L2").or(largest);
-    cache.map_or(Bytes(1 << 20), |cache| cache.size)
-}
-
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find(|line| line.starts_with("model name"));

@@ -71,13 +71,13 @@ pub struct AnalysisOptions {
     /// both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,
     /// Whether to record why accesses miss, and in which cache: its size.
-    /// [`default_cause_cache`](crate::default_cause_cache) is a choice. Takes about twice the time,
-    /// and 57 to 85 bytes per distinct item: 24 to 48 for its number, 16 for the use of its line,
-    /// 16 for its last access where there are basic blocks, 1 for phases, 4 where there are several
-    /// threads; up to twice that while a table has just grown. With a sample, which has only the
-    /// use of lines and elements, 101 to 153 bytes per sampled item: 24 to 48 for its number, 48
-    /// for the use of its line in three caches, and 29 to 57 for each place in the program that
-    /// brings it in.
+    /// [`Machine::default_cause_cache`](reuselens_locality::Machine::default_cause_cache) is a
+    /// choice. Takes two to three times the time, and 57 to 85 bytes per distinct item: 24 to 48
+    /// for its number, 16 for the use of its line, 16 for its last access where there are basic
+    /// blocks, 1 for phases, 4 where there are several threads; up to twice that while a table has
+    /// just grown. With a sample, which has only the use of lines and elements, 101 to 153 bytes
+    /// per sampled item: 24 to 48 for its number, 48 for the use of its line in three caches, and
+    /// 29 to 57 for each place in the program that brings it in.
     pub causes: Option<Bytes>,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,

@@ -98,6 +98,11 @@ fn missing_parts_of_the_causes_are_named() {
     let missing = |what: &str| advice.unknown.iter().find(|unknown| unknown.what == what);
     let loops = missing("which loop carries a reuse").unwrap();
     assert_eq!(loops.rules, ["blocking", "fusion", "loop-order"]);
+    // In the same cache.
+    assert_eq!(
+        loops.how.to_string(),
+        "Run: reuselens profile --why=L1d --capture rewriting -- ./prog"
+    );
     assert!(missing("which fields of structures are used").is_some());
     assert!(missing("which misses are conflicts").is_some());
     // Names only: no rule waits for them.
