@@ -301,15 +301,28 @@ fn first_not_in(counts: &Counts, other: &Counts) -> Option<String> {
     first.map(|row| format!("{row:x?}"))
 }
 
-/// The counts of the second time, by [`CarriedReuses`].
+/// The counts of the second time, by [`CauseCounts`]. Its accesses have cells of their own, which
+/// tells them from those of the first time: carriers of the first time are not those of a run that
+/// ends after it, as what is known of loops at the end decides.
 fn counted_again(trace: &Trace, cache: u64, random: &mut Random) -> Counts {
-    let mut all = named(&counted(&trace.events, cache, ROOM, random));
-    for (key, (misses, sum)) in named(&counted(trace.once(), cache, ROOM, random)) {
-        let counts = all.get_mut(&key).expect("reuses are only added");
-        *counts = (counts.0 - misses, counts.1 - sum);
+    let mut events = trace.events.clone();
+    let accesses = events.iter_mut().filter_map(|event| match &mut event.step {
+        Step::Access { cell, .. } => Some(cell),
+        _ => None,
+    });
+    let mut cells: Vec<&mut u32> = accesses.collect();
+    let count = 1 + cells.iter().map(|cell| **cell).max().unwrap_or(0);
+    let again = cells.iter_mut().skip(trace.first as usize);
+    again.for_each(|cell| **cell += count);
+    let mut counts = Counts::new();
+    for ((source, sink, carrier), more) in named(&counted(&events, cache, ROOM, random)) {
+        if sink >= count {
+            let counted = counts.entry((source % count, sink - count, carrier));
+            let (misses, sum) = counted.or_default();
+            (*misses, *sum) = (*misses + more.0, *sum + more.1);
+        }
     }
-    all.retain(|_, (misses, _)| *misses > 0);
-    all
+    counts
 }
 
 fn layouts() -> impl Strategy<Value = Layout> {
