@@ -86,46 +86,6 @@ fn named(list: &[(u32, &str)]) -> Vec<(u32, String)> {
     list.iter().map(named).collect()
 }
 
-const ARENA: &str = "\
-#include <stddef.h>
-struct node { struct node *next; long key; int marks[2]; };
-static char *arena;
-static size_t used;
-static void *carve(size_t bytes) {
-  void *carved = arena + used;
-  used += bytes;
-  return carved;
-}
-__attribute__((noinline)) struct node *push(struct node *list, long key) {
-  struct node *node = carve(sizeof *node);
-  node->next = list;
-  node->key = key;
-  return node;
-}
-int main(int argc, char **argv) {
-  arena = argv[0];
-  return push(push(NULL, argc), 3)->next->key;
-}
-";
-
-#[test]
-fn what_is_carved_from_bytes_is_accessed_by_their_address() {
-    with_each(
-        ("small.c", ARENA),
-        &[
-            "gcc -O1 -g",
-            "gcc -O2 -g",
-            "clang -O1 -g",
-            "clang -O2 -g",
-            "clang -O2 -gdwarf-4",
-        ],
-        |binary, compiler| {
-            let expected = named(&[(12, "node.next"), (13, "node.key")]);
-            assert_eq!(of_lines(binary, "push", 12..14), expected, "{compiler}");
-        },
-    );
-}
-
 #[test]
 fn instructions_of_c_access_fields() {
     with_each(

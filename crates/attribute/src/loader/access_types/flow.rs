@@ -12,7 +12,6 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use super::facts::{Facts, Statics};
 use super::pointer::{Pointer, REGISTERS, RegisterStates, RegisterValue};
 use super::step::{Accesses, Stepper, accesses, string_operands};
-use super::sums::RegisterSums;
 use crate::loader::layouts::Layouts;
 
 /// A function with more instructions is not followed.
@@ -64,16 +63,13 @@ pub(super) fn accessed(
     let Some(begins) = function.solve(&mut stepper, code) else {
         return found;
     };
-    let mut sums = RegisterSums::new();
     for (&(first, after), begin) in function.blocks.iter().zip(begins) {
         let mut state = begin;
-        sums.clear();
         for at in first..after {
             function.apply_facts(at, &mut state);
             let instruction = &function.instructions[at];
-            record_accesses(instruction, (&stepper, &sums), &state, &mut found);
+            record_accesses(instruction, &stepper, &state, &mut found);
             stepper.step(instruction, &mut state);
-            sums.step(instruction);
         }
     }
     found
@@ -82,7 +78,7 @@ pub(super) fn accessed(
 /// Adds what an instruction accesses.
 fn record_accesses(
     instruction: &Instruction,
-    (stepper, sums): (&Stepper<'_, '_>, &RegisterSums),
+    stepper: &Stepper<'_, '_>,
     state: &RegisterStates,
     into: &mut Accessed,
 ) {
@@ -90,7 +86,7 @@ fn record_accesses(
     let address = instruction.next_ip().wrapping_sub(1);
     let bytes = instruction.memory_size().size();
     if let Some(which) = accesses(instruction)
-        && let Some(pointer) = operand(instruction, (stepper, sums), state)
+        && let Some(pointer) = stepper.operand(instruction, state)
     {
         for writes in [false, true] {
             if which == Accesses::All || which == (Accesses::Only { writes }) {
@@ -108,19 +104,6 @@ fn record_accesses(
             into.insert((address, writes), PointerAccess { pointer, bytes });
         }
     }
-}
-
-/// The data that an instruction's operand in memory is in. Of two addresses that are the same, the
-/// one in the larger data counts: a node in a buffer of bytes.
-fn operand(
-    instruction: &Instruction,
-    (stepper, sums): (&Stepper<'_, '_>, &RegisterSums),
-    state: &RegisterStates,
-) -> Option<Pointer> {
-    let own = stepper.operand(instruction, state);
-    let same = sums.operand(instruction, state);
-    let is_larger = |same: &Pointer| own.is_none_or(|own| own.bytes < same.bytes);
-    same.filter(is_larger).or(own)
 }
 
 impl FunctionCode {

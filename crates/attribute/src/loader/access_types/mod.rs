@@ -14,7 +14,6 @@ mod facts;
 mod flow;
 mod pointer;
 mod step;
-mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
