@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn files_processes_and_streams_are_found_however_they_are_named() {
         let text = "use std::fs;\nuse std::{fmt, net::TcpStream};\nfn f() { std::process::exit(1) }\n\
-                    // std::fs\nfn g() { std::io::stdout(); }\nuse std::io::Write;";
+                    // std::fs\nfn g() { std::io::stdin(); }\nuse std::io::Write;";
         assert_eq!(lines("crates/locality/src/a.rs", text), [1, 2, 3, 5]);
         assert_eq!(lines("crates/formats/src/a.rs", text), [0; 0]);
         assert_eq!(lines("crates/attribute/src/loader.rs", text), [0; 0]);
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(lines("crates/trace/src/a.rs", text), [1]);
         assert_eq!(lines("crates/cli/src/a.rs", text), [0; 0]);
         let text = "fn f() { io::stderr().write(b\"x\"); }\nfn g() { command.stderr(null); }";
-        assert_eq!(lines("crates/trace/src/a.rs", text), [1]);
+        assert_eq!(lines("crates/capture/src/a.rs", text), [1]);
         assert_eq!(lines("crates/io/src/console.rs", text), [0; 0]);
     }
 }
