@@ -92,21 +92,22 @@ fn partition_busy(
     let mut found = u64::MAX;
     let mut best = Vec::new();
     let few = hypergraph.pins() <= MEDIUM;
+    let pairs = PairGraph::new(hypergraph, incidence)?;
     let work = hypergraph.pins().max(vertices.len());
     let tries = (SMALL / work).clamp(1 + 2 * usize::from(few), TRIES) as u64;
     for (at, seed) in (0..tries).map(|at| (at, seed.wrapping_add(at))) {
         let mut groups = if at % 2 == 1 {
             shuffled(&vertices, size, seed)
         } else {
-            let parts = metis_parts(hypergraph, incidence, size, seed, few && at > 0)?;
-            equal(hypergraph, &parts, size, in_place.len())
+            let parts = pairs.parts(size, seed, few && at > 0)?;
+            equal(hypergraph, incidence, &parts, size, in_place.len())
         };
-        let copies = refine(hypergraph, &mut groups, found);
+        let copies = refine(hypergraph, incidence, &mut groups, found);
         if copies < found {
             (found, best) = (copies, groups);
         }
     }
-    if refine(hypergraph, &mut in_place, found) <= found {
+    if refine(hypergraph, incidence, &mut in_place, found) <= found {
         best = in_place;
     }
     Ok(best)
@@ -125,65 +126,85 @@ fn shuffled(vertices: &[u32], size: usize, seed: u64) -> Vec<Vec<u32>> {
     order.chunks(size).map(<[u32]>::to_vec).collect()
 }
 
-/// The part of each vertex, in parts of about `size`; [`NOWHERE`] for those without an edge.
-fn metis_parts(
-    hypergraph: &Hypergraph,
-    incidence: &Incidence,
-    size: usize,
-    seed: u64,
-    kway: bool,
-) -> Result<Vec<u32>, SimtError> {
-    let failed =
-        |what: String| SimtError::Unfit(format!("METIS cannot partition the threads: {what}"));
-    let all = 0..hypergraph.vertices() as u32;
-    let linked: Vec<u32> = all
-        .filter(|&vertex| !incidence.of(vertex).is_empty())
-        .collect();
-    let (xadj, adjacent, weights) =
-        graph(hypergraph, &linked).ok_or_else(|| failed("too many pairs".to_owned()))?;
-    let parts = linked.len().div_ceil(size);
-    let mut part = vec![0; linked.len()];
-    let spread = |part: &[metis::Idx]| {
-        let mut all = vec![NOWHERE; hypergraph.vertices()];
-        for (&vertex, &part) in linked.iter().zip(part) {
+/// The graph of pairs that share data, in METIS's form.
+struct PairGraph {
+    /// The number of vertices of the hypergraph.
+    vertices: usize,
+    /// Those with edges, rising: the vertices of the graph.
+    linked: Vec<u32>,
+    /// Where the neighbours of each begin.
+    starts: Vec<metis::Idx>,
+    neighbors: Vec<metis::Idx>,
+    weights: Vec<metis::Idx>,
+}
+
+impl PairGraph {
+    fn new(hypergraph: &Hypergraph, incidence: &Incidence) -> Result<PairGraph, SimtError> {
+        let vertices = hypergraph.vertices();
+        let all = 0..vertices as u32;
+        let linked = all.filter(|&vertex| !incidence.of(vertex).is_empty());
+        let linked: Vec<u32> = linked.collect();
+        let rows = rows(&pairs(hypergraph, &linked), linked.len());
+        let (starts, neighbors, weights) =
+            rows.ok_or_else(|| refused("too many pairs".to_owned()))?;
+        Ok(PairGraph {
+            vertices,
+            linked,
+            starts,
+            neighbors,
+            weights,
+        })
+    }
+
+    /// The part of each vertex, in parts of about `size`; [`NOWHERE`] for those without an edge.
+    fn parts(&self, size: usize, seed: u64, kway: bool) -> Result<Vec<u32>, SimtError> {
+        let parts = self.linked.len().div_ceil(size);
+        let mut part = vec![0; self.linked.len()];
+        if self.neighbors.is_empty() || parts < 2 {
+            return Ok(self.spread(&part));
+        }
+        let count =
+            metis::Idx::try_from(parts).map_err(|_| refused("too many parts".to_owned()))?;
+        // METIS draws random numbers from the C library, whose state all threads share. Only if one
+        // partition runs at a time does the seed decide the result.
+        static METIS: Mutex<()> = Mutex::new(());
+        let _guard = lock(&METIS);
+        let graph = metis::Graph::new(1, count, &self.starts, &self.neighbors);
+        let graph = graph.map_err(|error| refused(error.to_string()))?;
+        let graph = graph
+            .set_adjwgt(&self.weights)
+            .set_option(Seed((seed % (1 << 30)) as metis::Idx))
+            .set_option(UFactor(UNEQUAL));
+        let done = if kway && parts > 8 {
+            graph.part_kway(&mut part)
+        } else {
+            graph.part_recursive(&mut part)
+        };
+        done.map_err(|error| refused(error.to_string()))?;
+        Ok(self.spread(&part))
+    }
+
+    /// The parts of all vertices of the hypergraph.
+    fn spread(&self, part: &[metis::Idx]) -> Vec<u32> {
+        let mut all = vec![NOWHERE; self.vertices];
+        for (&vertex, &part) in self.linked.iter().zip(part) {
             all[vertex as usize] = part as u32;
         }
         all
-    };
-    if adjacent.is_empty() || parts < 2 {
-        return Ok(spread(&part));
     }
-    let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
-    // METIS draws random numbers from the C library, whose state all threads share. Only if one
-    // partition runs at a time does the seed decide the result.
-    static METIS: Mutex<()> = Mutex::new(());
-    let _guard = lock(&METIS);
-    let graph = metis::Graph::new(1, count, &xadj, &adjacent);
-    let graph = graph.map_err(|error| failed(error.to_string()))?;
-    let graph = graph
-        .set_adjwgt(&weights)
-        .set_option(Seed((seed % (1 << 30)) as metis::Idx))
-        .set_option(UFactor(UNEQUAL));
-    let done = if kway && parts > 8 {
-        graph.part_kway(&mut part)
-    } else {
-        graph.part_recursive(&mut part)
-    };
-    done.map_err(|error| failed(error.to_string()))?;
-    Ok(spread(&part))
 }
 
-/// A graph in METIS's form: where rows begin, neighbours, weights.
-type Rows = (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>);
+fn refused(what: String) -> SimtError {
+    SimtError::Unfit(format!("METIS cannot partition the threads: {what}"))
+}
 
-/// The graph of pairs that share data. `linked` are the vertices with edges, rising, which are
-/// numbered in this order.
-fn graph(hypergraph: &Hypergraph, linked: &[u32]) -> Option<Rows> {
+/// The pairs that share data, both ways, with weights: sorted by both ends, in one number. Ends are
+/// places in `linked`, the vertices with edges, rising.
+fn pairs(hypergraph: &Hypergraph, linked: &[u32]) -> Vec<(u64, u64)> {
     let mut number = vec![0; hypergraph.vertices()];
     for (at, &vertex) in (0..).zip(linked) {
         number[vertex as usize] = at;
     }
-    // Both ways: from, to.
     let mut pairs: Vec<(u64, u64)> = Vec::new();
     let mut add = |a: u32, b: u32, weight: u64| {
         let (a, b): (u32, u32) = (number[a as usize], number[b as usize]);
@@ -214,20 +235,28 @@ fn graph(hypergraph: &Hypergraph, linked: &[u32]) -> Option<Rows> {
         }
     }
     pairs.sort_unstable();
-    let mut xadj = vec![0; linked.len() + 1];
-    let (mut adjacent, mut weights) = (Vec::new(), Vec::new());
+    pairs
+}
+
+/// Where rows of a graph begin, neighbours, and weights.
+type Rows = (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>);
+
+/// METIS's form of sorted pairs of this many vertices. `None` if there are too many for it.
+fn rows(pairs: &[(u64, u64)], vertices: usize) -> Option<Rows> {
+    let mut starts = vec![0; vertices + 1];
+    let (mut neighbors, mut weights) = (Vec::new(), Vec::new());
     for equal in pairs.chunk_by(|a, b| a.0 == b.0) {
         let (from, to) = (equal[0].0 >> 32, equal[0].0 as u32);
         let weight: u64 = equal.iter().map(|pair| pair.1).sum();
-        xadj[from as usize + 1] += 1;
-        adjacent.push(metis::Idx::try_from(to).ok()?);
+        starts[from as usize + 1] += 1;
+        neighbors.push(metis::Idx::try_from(to).ok()?);
         weights.push(metis::Idx::try_from(weight.min(1 << 20)).ok()?);
     }
-    metis::Idx::try_from(adjacent.len()).ok()?;
-    for vertex in 0..linked.len() {
-        xadj[vertex + 1] += xadj[vertex];
+    metis::Idx::try_from(neighbors.len()).ok()?;
+    for vertex in 0..vertices {
+        starts[vertex + 1] += starts[vertex];
     }
-    Some((xadj, adjacent, weights))
+    Some((starts, neighbors, weights))
 }
 
 /// The lowest vertex of each component of the graph with these edges, rising.
@@ -265,25 +294,37 @@ fn members(parts: &[u32], count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
     (groups, idle)
 }
 
+/// How much a vertex with these edges has in common with the other vertices of a group, about: of
+/// `group`, which has the group of each vertex, those that are in `with`.
+fn in_common(
+    hypergraph: &Hypergraph,
+    edges: &[u32],
+    vertex: u32,
+    (group, with): (&[u32], u32),
+) -> u64 {
+    let of_edge = |&edge: &u32| {
+        let (pins, weight) = hypergraph.edge(edge as usize);
+        let others = pins.iter().take(64);
+        let others = others.filter(|&&pin| pin != vertex && group[pin as usize] == with);
+        others.count() as u64 * weight
+    };
+    edges.iter().map(of_edge).sum()
+}
+
 /// Groups of equal size from parts of about equal size: vertices with the least in common with
 /// their part go to one with room that they have most in common with. Vertices that are
 /// [`NOWHERE`] take what room is left.
-fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
+fn equal(
+    hypergraph: &Hypergraph,
+    incidence: &Incidence,
+    parts: &[u32],
+    size: usize,
+    count: usize,
+) -> Vec<Vec<u32>> {
     let (mut groups, idle) = members(parts, count);
-    let incidence = hypergraph.incidence();
     let mut group = group_of(hypergraph.vertices(), &groups);
-    let common = |vertex: u32, group: &[u32], with: u32| -> u64 {
-        let edges = incidence.of(vertex).iter();
-        edges
-            .map(|&edge| {
-                let (pins, weight) = hypergraph.edge(edge as usize);
-                let others = pins.iter().take(64);
-                others
-                    .filter(|&&pin| pin != vertex && group[pin as usize] == with)
-                    .count() as u64
-                    * weight
-            })
-            .sum()
+    let common = |vertex: u32, group: &[u32], with: u32| {
+        in_common(hypergraph, incidence.of(vertex), vertex, (group, with))
     };
     let mut homeless = Vec::new();
     let last = hypergraph.vertices() - size * (count - 1);

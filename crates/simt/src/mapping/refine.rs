@@ -27,8 +27,13 @@ const FEW: usize = 64;
 ///
 /// Gives up if it is farther from `goal` than what the last pass gained, since each gains much less
 /// than the one before.
-pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64) -> u64 {
-    let mut state = Refinement::new(hypergraph, groups);
+pub(super) fn refine(
+    hypergraph: &Hypergraph,
+    incidence: &Incidence,
+    groups: &mut [Vec<u32>],
+    goal: u64,
+) -> u64 {
+    let mut state = Refinement::new(hypergraph, incidence, groups);
     let before = hypergraph.copies(groups);
     let mut copies = before;
     for _ in 0..PASSES {
@@ -43,8 +48,8 @@ pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64
     copies
 }
 
-struct Refinement {
-    incidence: Incidence,
+struct Refinement<'a> {
+    incidence: &'a Incidence,
     group: Vec<u32>,
     edges: Vec<Edge>,
     /// By how much copies would fall if a vertex were taken away: what no other vertex of its group
@@ -90,8 +95,12 @@ struct Share {
     mix: u32,
 }
 
-impl Refinement {
-    fn new(hypergraph: &Hypergraph, groups: &[Vec<u32>]) -> Refinement {
+impl<'a> Refinement<'a> {
+    fn new(
+        hypergraph: &Hypergraph,
+        incidence: &'a Incidence,
+        groups: &[Vec<u32>],
+    ) -> Refinement<'a> {
         let group = group_of(hypergraph.vertices(), groups);
         let mut leaving = vec![0; hypergraph.vertices()];
         let edges = (0..hypergraph.edges()).map(|edge| {
@@ -116,7 +125,7 @@ impl Refinement {
             }
         });
         Refinement {
-            incidence: hypergraph.incidence(),
+            incidence,
             edges: edges.collect(),
             group,
             leaving,
@@ -293,8 +302,11 @@ mod tests {
         // 256 groups, far more than a hub's: exchanges are those without the edges over all
         // vertices.
         let (mut without, mut with) = (in_place(1024, 4), in_place(1024, 4));
-        let few = refine(&pairs(1024, 0), &mut without, u64::MAX);
-        let many = refine(&pairs(1024, 3), &mut with, u64::MAX);
+        let refined = |hypergraph: &Hypergraph, groups: &mut [Vec<u32>]| {
+            refine(hypergraph, &hypergraph.incidence(), groups, u64::MAX)
+        };
+        let few = refined(&pairs(1024, 0), &mut without);
+        let many = refined(&pairs(1024, 3), &mut with);
         assert_eq!((few, many), (512, pairs(1024, 3).copies(&with)));
         assert_eq!(without, with);
         // Each pair is in one group.
@@ -305,7 +317,8 @@ mod tests {
     fn groups_of_edges_are_right_after_any_moves() {
         let hypergraph = pairs(200, 2);
         let groups = in_place(200, 2);
-        let mut state = Refinement::new(&hypergraph, &groups);
+        let incidence = hypergraph.incidence();
+        let mut state = Refinement::new(&hypergraph, &incidence, &groups);
         for step in 0..2000_u32 {
             state.shift(step * 37 % 200, step * step % 100);
         }
@@ -313,7 +326,7 @@ mod tests {
         for (vertex, &group) in (0_u32..).zip(&state.group) {
             members[group as usize].push(vertex);
         }
-        let anew = Refinement::new(&hypergraph, &members);
+        let anew = Refinement::new(&hypergraph, &incidence, &members);
         assert_eq!((state.edges, state.leaving), (anew.edges, anew.leaving));
     }
 }
