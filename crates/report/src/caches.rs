@@ -1,10 +1,10 @@
 //! [`Level`]: the cache sizes that a report shows. [`chosen`] chooses the one that its tables rank
 //! by, and [`levels`] has those of the machine.
 
-use reuselens_locality::{Cache, CacheSize, Histogram, Profile, SetAssociative, Sharing};
+use reuselens_locality::{Cache, CacheSize, Causes, Histogram, Profile, SetAssociative, Sharing};
 use reuselens_units::{Bytes, Granularity, Items};
 
-use crate::finding_changes::counted_in_sets;
+use crate::causes::complete;
 use crate::numbers;
 
 /// A cache size that a report shows, and what it is called.
@@ -147,6 +147,20 @@ pub(crate) fn with_sets_head(levels: &[Level], profile: &Profile) -> &'static st
         true => "with its sets",
         false => "with its sets, about",
     }
+}
+
+/// The misses in a cache with its sets that were counted for each profile; `None` unless all have
+/// them of this cache.
+pub(crate) fn counted_in_sets(profiles: &[&Profile], level: &Level) -> Option<Vec<u64>> {
+    let name = level.name.as_deref()?;
+    let of = |causes: &&'_ Causes| {
+        let mut caches = causes.set_caches.iter();
+        let found = caches.find(|cache| cache.name == name && cache.size == level.bytes);
+        found.map(|cache| (cache.sets, cache.ways, cache.misses))
+    };
+    let all: Vec<_> = complete(profiles)?.iter().map(of).collect::<Option<_>>()?;
+    let is_same = all.iter().all(|it| (it.0, it.1) == (all[0].0, all[0].1));
+    is_same.then(|| all.iter().map(|it| it.2).collect())
 }
 
 /// A number of items as a size: in bytes, or as a count where an item is one byte and so only an

@@ -12,7 +12,7 @@ use crate::advice::finding_json;
 use crate::caches::{self, Level};
 use crate::check::{Checked, LimitJson, limits_json};
 use crate::diff_text::{DiffOptions, NOISE};
-use crate::finding_changes::{FindingChange, FindingChanges, Invalidations, counted_in_sets};
+use crate::finding_changes::{FindingChange, FindingChanges, Invalidations};
 use crate::json::to_text;
 use crate::{comparable, conflicts};
 
@@ -209,7 +209,7 @@ fn range_json(range: &SizeRange, granularity: Granularity) -> RangeJson {
 }
 
 fn cache_change(before: &Profile, after: &Profile, level: &Level) -> CacheChange {
-    let counted = counted_in_sets(&[before, after], level);
+    let counted = caches::counted_in_sets(&[before, after], level);
     CacheChange {
         name: level.short().to_owned(),
         bytes: level.bytes.get(),

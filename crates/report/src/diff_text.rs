@@ -13,7 +13,6 @@ use reuselens_locality::{
 use reuselens_units::shown;
 
 use crate::caches::{self, Level};
-use crate::finding_changes::counted_in_sets;
 use crate::numbers::{change, count, percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 use crate::words;
@@ -226,7 +225,7 @@ impl DiffView<'_> {
         let mut cells = vec![row(format!("misses in {}", level.label()), then, now)];
         // Where lines compete for a few sets, the gain or loss is here. What was counted is better
         // than an estimate, which takes lines to fall on sets at random.
-        if let Some(counted) = counted_in_sets(&[self.before, self.after], level) {
+        if let Some(counted) = caches::counted_in_sets(&[self.before, self.after], level) {
             if counted != [then, now] {
                 let name = "  with its sets, counted".to_owned();
                 cells.push(row(name, counted[0], counted[1]));
@@ -262,7 +261,9 @@ impl DiffView<'_> {
         let title = "Cache sizes that gain or lose by more than 1 % of their misses";
         let both = [self.before, self.after];
         let levels = caches::levels_within(self.before, caches::reach(both));
-        let mut counted = levels.iter().map(|level| counted_in_sets(&both, level));
+        let mut counted = levels
+            .iter()
+            .map(|level| caches::counted_in_sets(&both, level));
         let has_sets = counted.any(|it| it.is_some())
             || caches::counts_sets(&self.chosen, self.before, self.after);
         let aside = match has_sets {

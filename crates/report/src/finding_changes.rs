@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use reuselens_advice::Finding;
 use reuselens_advisor::MissAdvice;
-use reuselens_locality::{Causes, Profile, total};
+use reuselens_locality::{Profile, total};
 
 use crate::ShownProfile;
 use crate::caches::Level;
+use crate::causes::complete;
 use crate::numbers::{count, ratio_percent};
 
 /// A finding before and after a change. One of the two is there at least.
@@ -229,16 +230,6 @@ fn moved_key(finding: &Finding) -> [String; 4] {
     [rule, text(&place.function), object, source]
 }
 
-/// The causes of profiles, if all have them of all items: of a sample, invalidations and sets are
-/// not counted.
-fn complete<'a>(profiles: &[&'a Profile]) -> Option<Vec<&'a Causes>> {
-    let of = |profile: &&'a Profile| {
-        let causes = profile.causes.as_ref();
-        causes.filter(|causes| causes.sample_rate.is_none())
-    };
-    profiles.iter().map(of).collect()
-}
-
 /// Accesses that find their line invalidated by another thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Invalidations {
@@ -264,20 +255,6 @@ impl Invalidations {
         let has_some = all.iter().any(|it| *it != Invalidations::default());
         has_some.then_some(all)
     }
-}
-
-/// The misses in a cache with its sets that were counted for each profile; `None` unless all have
-/// them of this cache.
-pub(crate) fn counted_in_sets(profiles: &[&Profile], level: &Level) -> Option<Vec<u64>> {
-    let name = level.name.as_deref()?;
-    let of = |causes: &&'_ Causes| {
-        let mut caches = causes.set_caches.iter();
-        let found = caches.find(|cache| cache.name == name && cache.size == level.bytes);
-        found.map(|cache| (cache.sets, cache.ways, cache.misses))
-    };
-    let all: Vec<_> = complete(profiles)?.iter().map(of).collect::<Option<_>>()?;
-    let is_same = all.iter().all(|it| (it.0, it.1) == (all[0].0, all[0].1));
-    is_same.then(|| all.iter().map(|it| it.2).collect())
 }
 
 #[cfg(test)]

@@ -24,12 +24,22 @@ pub(crate) use causes_json::CausesJson;
 pub(crate) use fields_json::FieldsJson;
 pub(crate) use lines_json::LinesJson;
 
-use reuselens_locality::{Profile, ScopeKind};
+use reuselens_locality::{Causes, Profile, ScopeKind};
 
 use crate::caches::Level;
 use crate::html::escape;
 use crate::text::Paint;
 use cause_table::{CauseNames, CauseTable};
+
+/// The causes of profiles, if all have them of all items: of a sample, invalidations and sets are
+/// not counted.
+pub(crate) fn complete<'a>(profiles: &[&'a Profile]) -> Option<Vec<&'a Causes>> {
+    let of = |profile: &&'a Profile| {
+        let causes = profile.causes.as_ref();
+        causes.filter(|causes| causes.sample_rate.is_none())
+    };
+    profiles.iter().map(of).collect()
+}
 
 /// The tables of causes, in the order in which they are shown.
 fn tables(names: &CauseNames<'_>) -> [CauseTable; 3] {

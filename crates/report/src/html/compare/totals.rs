@@ -6,9 +6,9 @@ use reuselens_locality::Profile;
 
 use super::changes::verdict;
 use super::{ComparedProfiles, ProfileVariant, series};
-use crate::caches::Level;
+use crate::caches::{self, Level};
 use crate::conflicts;
-use crate::finding_changes::{Invalidations, counted_in_sets};
+use crate::finding_changes::Invalidations;
 use crate::html::escape::{escape, percent};
 use crate::numbers::{count, grouped};
 
@@ -69,7 +69,7 @@ impl<'a> ComparedProfiles<'a> {
     }
 
     fn column<'l>(&self, profiles: &[&Profile], level: &'l Level) -> CacheColumn<'l> {
-        let counted = counted_in_sets(profiles, level);
+        let counted = caches::counted_in_sets(profiles, level);
         let with_sets = counted.is_none() && self.sets_matter(level);
         let associative = profiles.iter().map(|it| it.histogram.misses(level.items));
         CacheColumn {
