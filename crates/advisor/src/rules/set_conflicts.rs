@@ -21,9 +21,10 @@ pub static RULE: FindingRule = FindingRule {
         after: "double a[1024][1024 + 8];",
     },
     limits: "Blocks with no two lines of one set are not looked at: nodes that are allocated one by \
-             one have no rows to pad. Addresses are virtual: in a cache whose sets are picked by physical ones (L2 and \
-             beyond), pages of the system decide, unless they are huge. Caches that hash addresses \
-             have fewer conflicts. The share is that of all misses of the cache with its sets.",
+             one have no rows to pad. Addresses are virtual: in a cache whose sets are picked by \
+             physical ones (L2 and beyond), pages of the system decide, unless they are huge. Caches \
+             that hash addresses have fewer conflicts. The share is that of all misses of the cache \
+             with its sets.",
     source: "Hill and Smith, Evaluating Associativity in CPU Caches, IEEE Transactions on Computers \
              1989; Intel 64 and IA-32 Optimization Reference Manual, Cache Capacity Limits and \
              Aliasing",
@@ -108,6 +109,11 @@ fn strided_object(facts: &MissFacts<'_>, victim: u32, counts: &[ConflictCounts])
     most.map_or(victim, |(object, _)| object)
 }
 
+/// How far apart addresses are that use one set.
+fn apart(facts: &MissFacts<'_>, cache: &SetCache) -> Bytes {
+    Bytes(cache.sets.saturating_mul(facts.line_bytes()))
+}
+
 fn finding(
     facts: &MissFacts<'_>,
     (at, cache): (usize, &SetCache),
@@ -116,9 +122,9 @@ fn finding(
 ) -> Option<Finding> {
     let conflicts = counts.conflicts();
     // Smaller blocks have no two lines of one set, and so no rows to pad.
-    let apart = cache.sets.saturating_mul(facts.line_bytes());
+    let apart = apart(facts, cache);
     let is_meant = facts.is_known(victim)
-        && facts.object_longest(object) >= apart
+        && facts.object_longest(object) >= apart.get()
         && counts.sets as f64 >= LEAST_RATIO * counts.associative as f64
         && misses_often(conflicts, counts.accesses);
     let cost = cost_of(conflicts, cache.misses, "conflict misses").filter(|_| is_meant)?;
@@ -126,7 +132,6 @@ fn finding(
     let cells = facts.profile.cells.iter().filter(mine);
     let worst = cells.rev().max_by_key(|cell| set_misses(cell, at))?;
     let (name, line) = (&facts.object(object).name, facts.line_bytes());
-    let apart = Bytes(apart);
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(object), |cell| std::ptr::eq(cell, worst)),
@@ -146,7 +151,7 @@ fn evidence(
     [victim, object]: [u32; 2],
     counts: &ConflictCounts,
 ) -> Vec<String> {
-    let apart = Bytes(cache.sets.saturating_mul(facts.line_bytes()));
+    let apart = apart(facts, cache);
     let mut evidence = vec![
         format!(
             "{} has {} misses in {} with its {} sets of {} lines, and {} in a fully associative \
