@@ -166,7 +166,19 @@ impl Object {
             self.origins.truncate(Self::ORIGINS);
         }
     }
+
+    /// What the rows of all chunks of one object have in common within a profile; `None` for an
+    /// object that is not in chunks. Not the length of its largest block, which may differ where
+    /// profiles of several runs were merged.
+    pub fn chunked_key(&self) -> Option<ChunkedKey<'_>> {
+        let part = self.part?;
+        Some((&self.name, &self.path, &self.origins, part.chunk))
+    }
 }
+
+/// What the rows of an object's chunks have in common: [`Object::chunked_key`]. Name, path,
+/// origins, and bytes of a chunk.
+pub type ChunkedKey<'a> = (&'a str, &'a [Frame], &'a [Vec<FileOffset>], u64);
 
 /// A node of the calling context tree. Node 0 is the root, which has no caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -107,8 +107,8 @@ pub use dimension::{Dimension, DimensionError};
 pub use element::Element;
 pub use element_histograms::ElementHistograms;
 pub use entries::{
-    Cell, Context, ContextFootprint, FileOffset, Frame, Lifetime, Object, ObjectKind, ObjectPart,
-    ProfiledThread, Site,
+    Cell, ChunkedKey, Context, ContextFootprint, FileOffset, Frame, Lifetime, Object, ObjectKind,
+    ObjectPart, ProfiledThread, Site,
 };
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;

@@ -6,29 +6,26 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FileOffset, Frame, Object, ObjectPart, Profile};
+use reuselens_locality::{ChunkedKey, ObjectPart, Profile};
 
 use crate::candidate::Candidate;
-
-/// What all rows of one object have in common.
-type Key<'a> = (&'a str, &'a [Frame], &'a [Vec<FileOffset>], u64);
 
 /// Joins the rows of chunks; other candidates stay as they are. The order is that of the first row
 /// of each. Without `most`, all rows of an object are joined.
 pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>) -> Vec<Candidate> {
     let mut joined: Vec<Candidate> = Vec::new();
-    let mut groups: BTreeMap<(Key<'_>, u64), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(ChunkedKey<'_>, u64), usize> = BTreeMap::new();
     // Merged profiles of several runs may have rows with different lengths.
-    let mut lengths: BTreeMap<Key<'_>, u64> = BTreeMap::new();
+    let mut lengths: BTreeMap<ChunkedKey<'_>, u64> = BTreeMap::new();
     for object in &profile.objects {
-        if let (Some(part), Some(key)) = (object.part, key(object)) {
+        if let (Some(part), Some(key)) = (object.part, object.chunked_key()) {
             let longest = lengths.entry(key).or_default();
             *longest = part.longest.max(*longest);
         }
     }
     for row in rows {
         let object = &profile.objects[row.object];
-        let (Some(part), Some(key)) = (object.part, key(object)) else {
+        let (Some(part), Some(key)) = (object.part, object.chunked_key()) else {
             joined.push(row);
             continue;
         };
@@ -46,12 +43,6 @@ pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>)
         finish(&mut joined[at], lengths[&key]);
     }
     joined
-}
-
-/// What the rows of a large object have in common; `None` for an object without chunks.
-fn key(object: &Object) -> Option<Key<'_>> {
-    let (path, origins) = (object.path.as_slice(), object.origins.as_slice());
-    Some((object.name.as_str(), path, origins, object.part?.chunk))
 }
 
 /// The bytes of joined chunks: the largest multiple of a chunk within `most`, one chunk at least.

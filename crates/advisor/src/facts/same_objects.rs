@@ -40,11 +40,8 @@ fn owners(objects: &[Object]) -> Vec<u32> {
     let mut first = HashMap::new();
     let numbered = (0..).zip(objects);
     numbered
-        .map(|(index, row)| match row.part {
-            Some(part) => {
-                let object = (name_of(row), &row.path, &row.origins, part.longest);
-                *first.entry(object).or_insert(index)
-            }
+        .map(|(index, row)| match row.chunked_key() {
+            Some(object) => *first.entry(object).or_insert(index),
             None => index,
         })
         .collect()
