@@ -231,15 +231,11 @@ fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
 
 /// Whether entries of this kind are types with names.
 pub(super) fn is_type(tag: gimli::DwTag) -> bool {
-    matches!(
+    let is_other = matches!(
         tag,
-        gimli::DW_TAG_structure_type
-            | gimli::DW_TAG_class_type
-            | gimli::DW_TAG_union_type
-            | gimli::DW_TAG_typedef
-            | gimli::DW_TAG_base_type
-            | gimli::DW_TAG_enumeration_type
-    )
+        gimli::DW_TAG_typedef | gimli::DW_TAG_base_type | gimli::DW_TAG_enumeration_type
+    );
+    is_other || types::is_structure(tag)
 }
 
 fn is_variable(tag: gimli::DwTag) -> bool {

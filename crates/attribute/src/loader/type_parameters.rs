@@ -13,6 +13,7 @@ use gimli::{AttributeValue, DebugInfoOffset, UnitOffset};
 
 use super::frames::Debug;
 use super::symbol_names::demangled;
+use super::types::is_structure;
 use super::variables::{Entry, MAX_STEPS, Unit, for_each_entry, ranges};
 
 /// An entry of a file's debug information: the number of its unit, and its place there.
@@ -190,7 +191,7 @@ fn functions(unit: Unit<'_>, left: &mut usize) -> UnitFunctions {
     let _ = for_each_entry(unit, |place, depth, abbreviation| {
         let tag = abbreviation.tag();
         let is_function = tag == gimli::DW_TAG_subprogram;
-        if !is_function && !is_class(tag) && tag != gimli::DW_TAG_namespace {
+        if !is_function && !is_structure(tag) && tag != gimli::DW_TAG_namespace {
             return Ok(());
         }
         while around.pop_if(|(outer, _)| *outer >= depth).is_some() {}
@@ -213,14 +214,6 @@ fn functions(unit: Unit<'_>, left: &mut usize) -> UnitFunctions {
     let order = |(code, place): &(Range<u64>, UnitOffset)| (code.start, code.end, place.0);
     found.code.sort_unstable_by_key(order);
     found
-}
-
-/// Whether entries of this kind are classes.
-pub(super) fn is_class(tag: gimli::DwTag) -> bool {
-    matches!(
-        tag,
-        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
-    )
 }
 
 /// The functions that an instruction of a function is in: the innermost inlined one first, the

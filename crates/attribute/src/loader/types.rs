@@ -55,9 +55,7 @@ fn size_within(unit: Unit<'_>, kind: UnitOffset, steps: usize) -> Option<Size> {
                 Size::Array(bytes)
             })
         }
-        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
-            bytes.map(Size::Structure)
-        }
+        tag if is_structure(tag) => bytes.map(Size::Structure),
         gimli::DW_TAG_pointer_type
         | gimli::DW_TAG_reference_type
         | gimli::DW_TAG_rvalue_reference_type => {
@@ -98,6 +96,14 @@ fn signed<R: gimli::Reader>(value: &AttributeValue<R>) -> Option<i64> {
     value
         .sdata_value()
         .or_else(|| i64::try_from(value.udata_value()?).ok())
+}
+
+/// Whether entries of this kind have members: structures, classes and unions.
+pub(super) fn is_structure(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
+    )
 }
 
 /// Whether a unit is written in Fortran.

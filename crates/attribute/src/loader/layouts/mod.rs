@@ -26,7 +26,7 @@ use std::sync::Arc;
 use gimli::UnitOffset;
 use reuselens_locality::DataLayout;
 
-use super::types;
+use super::types::{self, is_structure};
 use super::variables::{MAX_STEPS, Unit, offset};
 use members::Member;
 use type_names::Scopes;
@@ -145,14 +145,6 @@ impl<'a> Layouts<'a> {
         *left = left.checked_sub(cost as u64)?;
         Some(())
     }
-}
-
-/// Whether entries of this kind have members.
-fn is_structure(tag: gimli::DwTag) -> bool {
-    matches!(
-        tag,
-        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
-    )
 }
 
 /// Whether entries of this kind qualify a type and have no name.

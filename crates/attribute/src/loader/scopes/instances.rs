@@ -3,7 +3,8 @@
 use super::levels::{TemplateArgument, base};
 use super::{NameMeaning, ScopeReader};
 use crate::loader::scopes::heads::NamePart;
-use crate::loader::type_parameters::{EntryPlace, is_class};
+use crate::loader::type_parameters::EntryPlace;
+use crate::loader::types::is_structure;
 
 /// An argument as the source has it.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl ScopeReader<'_> {
         let outermost = *self.levels.last()?.entries.last()?;
         let own = self.namespaces(outermost)??;
         let walk = (self.entries.debug, &mut *self.entries.left);
-        let classes = self.functions.scopes(walk, unit, is_class);
+        let classes = self.functions.scopes(walk, unit, is_structure);
         let mut found = Vec::new();
         for class in self.entries.called(unit, classes, name)? {
             let Some(around) = self.namespaces(class)? else {

@@ -9,8 +9,9 @@ use gimli::AttributeValue;
 use crate::loader::frames::Debug;
 use crate::loader::named_types::is_type;
 use crate::loader::type_parameters::{
-    EntryPlace, Reference, TypeParameters, is_class, origins, resolved, symbol,
+    EntryPlace, Reference, TypeParameters, origins, resolved, symbol,
 };
+use crate::loader::types::is_structure;
 use crate::loader::variables::{Entry, MAX_STEPS, Unit};
 
 /// Bytes of debug information that reading a child of an entry counts as.
@@ -154,7 +155,7 @@ impl EntryReader<'_> {
             let (parameters, arguments) = self.arguments(place)?;
             self.debug.with_unit(place.0, |unit| {
                 let entry = unit.entry(place.1).ok()?;
-                level.is_class = is_class(entry.tag());
+                level.is_class = is_structure(entry.tag());
                 let is_declaration = entry.attr_value(gimli::DW_AT_declaration).is_some();
                 level.is_incomplete = level.is_class && is_declaration;
                 if level.name.is_empty() {
@@ -240,7 +241,7 @@ impl EntryReader<'_> {
     pub fn member_templates(&mut self, class: EntryPlace, name: &str) -> Option<Vec<EntryPlace>> {
         let mut found = Vec::new();
         self.children(class, |unit, entry| {
-            let own = own_name(unit, entry).filter(|_| is_class(entry.tag()));
+            let own = own_name(unit, entry).filter(|_| is_structure(entry.tag()));
             if own.is_some_and(|own| own.contains('<') && base(&own) == name) {
                 found.push((class.0, entry.offset()));
             }
@@ -292,7 +293,7 @@ impl EntryReader<'_> {
                 let entry = unit.entry(place.1).ok()?;
                 Some((entry.tag(), type_of(self.debug, place.0, &entry)))
             })??;
-            if is_class(tag) {
+            if is_structure(tag) {
                 return Some(place);
             }
             place = next.filter(|_| is_other_name(tag))?;
@@ -368,7 +369,7 @@ fn named<'a>(debug: &Debug, number: usize, unit: Unit<'a>, entry: &Entry<'a>) ->
     };
     let target = unit.entry(kind.1);
     let is_unnamed = target.is_ok_and(|target| {
-        is_class(target.tag()) && target.attr_value(gimli::DW_AT_name).is_none()
+        is_structure(target.tag()) && target.attr_value(gimli::DW_AT_name).is_none()
     });
     if is_unnamed { own } else { kind }
 }
