@@ -9,6 +9,7 @@
 mod checks;
 mod finding;
 pub mod kernels;
+pub mod machines;
 pub mod miri;
 pub mod promises;
 pub mod same;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask test [OPTION...]
-                               run all tests, and list those that were skipped; options of cargo test
+usage: cargo xtask test [--on MACHINE] [--as-nobody] [OPTION...]
+                               run all tests, and list those that were skipped; options of cargo test.
+                               On a described machine of xtask/machines.toml; as a user without a home
        cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask slowdown TABLE [TURNS]
                                measure what measuring costs, as ratios to native runs; tables: count, exact,

@@ -12,6 +12,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 
+use crate::machines::Described;
+
 /// The variable with the path of the file that skipped tests are written to. Crate `testing`
 /// reads it, and its constant of the same name must agree with this one: xtask depends on no crate
 /// of the workspace, so that it builds fast.
@@ -21,13 +23,39 @@ const RECORD: &str = "REUSELENS_SKIPPED";
 /// which it would build for nobody to run. Lints check that they compile.
 const PARTS: [&[&str]; 2] = [&["--lib", "--bins", "--tests"], &["--doc"]];
 
+/// The variable with the command that cargo runs tests by.
+const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+/// Runs tests as another user than root, whose home does not exist.
+const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent";
+
 /// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped. A
 /// test that fails does not keep others from running.
+///
+/// Two arguments of its own come first: `--on MACHINE` runs them as on a machine of
+/// `xtask/machines.toml`, and `--as-nobody` as a user who owns nothing and has no home.
 ///
 /// # Errors
 /// If cargo cannot be run or the record cannot be read. Tests that fail are no error but a status.
 pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
     let folder = root.join("target");
+    let mut variables = Vec::new();
+    let mut arguments = arguments;
+    loop {
+        match arguments {
+            ["--on", machine, rest @ ..] => {
+                let machine = Described::find(root, machine)?;
+                let files = folder.join("machines").join(&machine.name);
+                machine.write(&files)?;
+                variables.extend(machine.variables(files));
+                arguments = rest;
+            }
+            ["--as-nobody", rest @ ..] => {
+                variables.push((RUNNER, NOBODY.to_owned()));
+                arguments = rest;
+            }
+            _ => break,
+        }
+    }
     std::fs::create_dir_all(&folder)?;
     let record = folder.join("skipped-tests");
     std::fs::write(&record, "").with_context(|| format!("cannot write {}", record.display()))?;
@@ -40,6 +68,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
         let mut cargo = Command::new("cargo");
         cargo.args(["test", "--workspace", "--no-fail-fast"]);
         cargo.args(*part).current_dir(root).env(RECORD, &record);
+        cargo.envs(variables.iter().map(|(name, value)| (name, value)));
         succeeded &= cargo.status()?.success();
     }
     print!("{}", summary(&std::fs::read_to_string(&record)?));

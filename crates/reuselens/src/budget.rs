@@ -44,8 +44,7 @@ impl AnalysisOptions {
 
     /// The threads that the analysis may work on.
     pub(crate) fn threads(&self) -> NonZeroUsize {
-        let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.threads.unwrap_or_else(all)
+        self.threads.unwrap_or_else(reuselens_workers::processors)
     }
 }
 

@@ -1,31 +1,41 @@
 //! This machine, as the operating system describes it.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use reuselens_locality::{Cache, CacheKind, Machine};
 use reuselens_units::Bytes;
 
+/// The variable with the folder in which `/proc/cpuinfo` and sysfs are looked for, for tests:
+/// `cargo xtask test --on MACHINE` describes another machine there.
+const DESCRIBED: &str = "REUSELENS_TEST_MACHINE";
+
 /// Processor and caches of this machine, from `/proc/cpuinfo` and sysfs. What the system does not
-/// tell is left out.
+/// say is left out. The environment variable `REUSELENS_TEST_MACHINE` names another folder than `/`.
 pub fn this_machine() -> Machine {
+    machine_in(&env::var_os(DESCRIBED).map_or_else(|| PathBuf::from("/"), PathBuf::from))
+}
+
+/// The machine whose `proc/cpuinfo` and `sys` are in this folder.
+fn machine_in(root: &Path) -> Machine {
     let mut caches: Vec<Cache> = (0..16)
         .map_while(|index| {
-            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
-            Path::new(&path).is_dir().then(|| cache(Path::new(&path)))
+            let path = format!("sys/devices/system/cpu/cpu0/cache/index{index}");
+            let path = root.join(path);
+            path.is_dir().then(|| cache(&path))
         })
         .flatten()
         .filter(|cache| cache.kind != CacheKind::Instruction)
         .collect();
     caches.sort_by_key(|cache| cache.level);
     Machine {
-        processor: processor(),
+        processor: processor(root),
         caches,
     }
 }
 
-fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+fn processor(root: &Path) -> String {
+    let text = fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default();
     let name = text.lines().find(|line| line.starts_with("model name"));
     name.and_then(|line| line.split_once(':')).map_or_else(
         || "unknown processor".to_owned(),

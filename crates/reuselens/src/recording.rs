@@ -246,7 +246,7 @@ fn piece_of(delivered: Delivered) -> Option<RecordedPiece> {
 /// Packs on another thread, if there is a processor for it. Not to be called where what was written
 /// is looked at: a chunk is on its way then. Without a thread it takes longer, no more.
 fn compress_in_background(writer: &mut native::Writer<AtomicFile>) {
-    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+    if reuselens_workers::processors().get() > 1 {
         let _ = writer.compress_in_background();
     }
 }

@@ -10,7 +10,6 @@
 mod ending;
 mod segment;
 
-use std::num::NonZero;
 use std::ops::RangeInclusive;
 
 use reuselens_units::{Accesses, Bytes};
@@ -74,7 +73,7 @@ impl Reader {
     /// `FileError::Corrupt` if the head is damaged, `FileError::Empty`, `FileError::Io`.
     pub fn new(input: Input) -> Result<Reader, TraceError> {
         let threads = match input.progress() {
-            Some(_) => std::thread::available_parallelism().map_or(1, NonZero::get),
+            Some(_) => reuselens_workers::processors().get(),
             None => 1,
         };
         Reader::with_threads(input, threads.min(MAX_THREADS))

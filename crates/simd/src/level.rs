@@ -1,5 +1,12 @@
 //! Levels, and the proofs that the processor has them.
 
+use std::env;
+use std::sync::OnceLock;
+
+/// The variable with the name of the highest level to use, for tests: results never depend on the
+/// level, and `cargo xtask test --on MACHINE` runs them at a lower one.
+const HIGHEST: &str = "REUSELENS_TEST_LEVEL";
+
 /// A set of instructions that this processor has.
 ///
 /// Levels are ordered: each has the instructions of those before it.
@@ -18,27 +25,16 @@ impl Level {
     /// What every processor has.
     pub const PORTABLE: Level = Level(Rank::Portable);
 
-    /// The best level of this processor. Cost: a few loads, since the standard library asks the
-    /// processor once.
+    /// The best level of this processor. Cost: a load, since the processor is asked once.
+    ///
+    /// The environment variable `REUSELENS_TEST_LEVEL` (`portable`, `v3`, `v4`, `icelake`) lowers
+    /// it; it never raises it.
     pub fn best() -> Level {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::is_x86_feature_detected as has;
-            let v3 = has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2");
-            if !(v3 && has!("lzcnt") && has!("popcnt")) {
-                return Level::PORTABLE;
-            }
-            let v4 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
-            if !(v4 && has!("avx512cd")) {
-                return Level(Rank::V3);
-            }
-            if !(has!("avx512vbmi") && has!("avx512vbmi2") && has!("avx512vpopcntdq")) {
-                return Level(Rank::V4);
-            }
-            Level(Rank::Icelake)
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::PORTABLE
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| match env::var(HIGHEST) {
+            Ok(highest) => Level::named(&highest).map_or(detected(), |most| detected().min(most)),
+            Err(_) => detected(),
+        })
     }
 
     /// [`Level::best`] if the processor gathers and scatters bits (PEXT and PDEP, of BMI2) in one
@@ -52,6 +48,40 @@ impl Level {
         }
         Level::PORTABLE
     }
+
+    /// The level of a name in small letters.
+    fn named(name: &str) -> Option<Level> {
+        let rank = match name {
+            "portable" => Rank::Portable,
+            "v3" => Rank::V3,
+            "v4" => Rank::V4,
+            "icelake" => Rank::Icelake,
+            _ => return None,
+        };
+        Some(Level(rank))
+    }
+}
+
+/// What the processor has.
+fn detected() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::is_x86_feature_detected as has;
+        let v3 = has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2");
+        if !(v3 && has!("lzcnt") && has!("popcnt")) {
+            return Level::PORTABLE;
+        }
+        let v4 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+        if !(v4 && has!("avx512cd")) {
+            return Level(Rank::V3);
+        }
+        if !(has!("avx512vbmi") && has!("avx512vbmi2") && has!("avx512vpopcntdq")) {
+            return Level(Rank::V4);
+        }
+        Level(Rank::Icelake)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Level::PORTABLE
 }
 
 macro_rules! proofs {
@@ -106,15 +136,25 @@ mod tests {
     }
 
     #[test]
+    fn names_of_levels_are_in_their_order() {
+        let names = ["portable", "v3", "v4", "icelake"];
+        let levels: Vec<Option<Level>> = names.iter().map(|name| Level::named(name)).collect();
+        assert!(levels.is_sorted() && levels.iter().all(Option::is_some));
+        assert_eq!(Level::named("AVX2"), None);
+        assert!(Level::best() <= detected());
+    }
+
+    #[test]
     #[cfg(target_arch = "x86_64")]
-    fn the_best_level_is_what_the_processor_has() {
-        let best = Level::best();
-        assert_eq!(V3::of(best).is_some(), is_x86_feature_detected!("avx2"));
-        assert_eq!(V4::of(best).is_some(), is_x86_feature_detected!("avx512bw"));
+    fn the_detected_level_is_what_the_processor_has() {
+        let level = detected();
+        assert_eq!(V3::of(level).is_some(), is_x86_feature_detected!("avx2"));
+        let avx512bw = is_x86_feature_detected!("avx512bw");
+        assert_eq!(V4::of(level).is_some(), avx512bw);
         let vbmi2 = is_x86_feature_detected!("avx512vbmi2");
-        assert_eq!(Icelake::of(best).is_some(), vbmi2);
+        assert_eq!(Icelake::of(level).is_some(), vbmi2);
         let vaes = is_x86_feature_detected!("vaes");
-        let expected = if vaes { best } else { Level::PORTABLE };
+        let expected = if vaes { Level::best() } else { Level::PORTABLE };
         assert_eq!(Level::best_with_fast_pext(), expected);
     }
 }

@@ -16,8 +16,10 @@
 
 mod background;
 mod locks;
+mod processors;
 mod spawn;
 
 pub use background::Background;
 pub use locks::{lock, wait, wait_timeout};
+pub use processors::processors;
 pub use spawn::{OnPanic, Worker, spawn, together};

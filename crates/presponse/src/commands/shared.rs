@@ -129,8 +129,8 @@ impl GraphOptions {
 
     /// The threads that apply a batch.
     pub fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(all, usize::from)
+        self.threads
+            .map_or_else(|| reuselens_workers::processors().get(), usize::from)
     }
 
     /// Reads the graph; without a path it is empty. The root becomes a vertex if it is none.

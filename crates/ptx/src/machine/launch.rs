@@ -61,7 +61,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: reuselens_workers::processors().get(),
             seed: None,
             max_instructions: u64::MAX,
             check_races: false,

@@ -25,7 +25,7 @@ pub struct Limits {
 impl Default for Limits {
     /// All processors, 1 GiB.
     fn default() -> Limits {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = reuselens_workers::processors().get();
         Limits {
             threads,
             memory: 1 << 30,
