@@ -16,6 +16,7 @@ mod dispatch;
 mod items_only;
 mod iterations;
 mod offsets;
+mod parts;
 mod repeat_cache;
 mod repeats;
 mod row_batches;

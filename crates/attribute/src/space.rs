@@ -332,6 +332,17 @@ impl AddressSpace {
         Some(clip(region, self.heap.gap(address)))
     }
 
+    /// The first address after one that nobody owns that somebody does.
+    pub fn next_owned(&self, address: u64) -> u64 {
+        let after = address.saturating_add(1);
+        let symbols = self.mapped.iter().filter_map(|mapped| {
+            let next = mapped.overlapping(after, u64::MAX).next();
+            next.map(|region| region.low)
+        });
+        let owned = symbols.chain([self.heap.gap(address).1, self.named.gap(address).1]);
+        owned.fold(u64::MAX, u64::min)
+    }
+
     fn mapped_in(&self, low: u64, high: u64) -> bool {
         self.mapped
             .iter()

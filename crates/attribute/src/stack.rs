@@ -313,6 +313,15 @@ impl ShadowStack {
         (address < extent.high).then_some(extent)
     }
 
+    /// Where the frame of an address ends, if all of it from there on is one object.
+    pub fn frame_end(&self, address: u64) -> Option<u64> {
+        let extent = self.find(address).filter(|extent| extent.layout == 0)?;
+        Some(match self.by_call {
+            true => extent.frame_address(),
+            false => extent.high,
+        })
+    }
+
     /// Which of the known frames holds an address, by call.
     fn find_by_call(&self, address: u64) -> Option<usize> {
         let above = |extent: &FrameExtent| extent.frame_address() > address;

@@ -151,12 +151,19 @@ impl Model {
         Some((block.object.clone(), address - block.low))
     }
 
-    fn access(&mut self, address: u64, path: ContextPath) {
+    /// An access counts for the owner of its first byte, each item access of a block operation for
+    /// that of the first byte that it covers.
+    fn access(&mut self, kind: Kind, address: u64, bytes: u64, path: ContextPath) {
         self.references += 1;
-        let items = [address / 64, (address + 7) / 64];
-        let touched = 1 + u64::from(items[0] != items[1]);
-        if let Some(owner) = self.owner(address) {
-            *self.accesses.entry(owner).or_default() += touched;
+        let items = address / 64..=(address + bytes - 1) / 64;
+        for item in items.clone() {
+            let first = match kind {
+                Kind::RangeLoad | Kind::RangeStore => address.max(item * 64),
+                _ => address,
+            };
+            if let Some(owner) = self.owner(first) {
+                *self.accesses.entry(owner).or_default() += 1;
+            }
         }
         self.items.entry(path).or_default().extend(items);
     }
@@ -373,9 +380,18 @@ impl Traced {
             line = INLINED - 0x300;
             path.push(("inner".into(), "g".into(), line as u32));
         }
+        if self.random.below(12) == 0 {
+            // A block operation may cover several chunks, and blocks, and what is between them.
+            let kind = self.random.one(&[Kind::RangeLoad, Kind::RangeStore]);
+            let most = self.random.one(&[300, 3000, 150_000]);
+            let bytes = 1 + self.random.below(most.min(self.longest / 3));
+            let pc = at(top.function, line);
+            self.run.row(kind, 0, pc, address, &[bytes]);
+            return self.model.access(kind, address, bytes, path);
+        }
         let kind = self.random.one(&[Kind::Load, Kind::Store]);
         self.run.row(kind, 8, at(top.function, line), address, &[]);
-        self.model.access(address, path);
+        self.model.access(kind, address, 8, path);
     }
 }
 

@@ -32,7 +32,23 @@ fn has(ranges: &BTreeMap<u64, u64>, address: u64) -> bool {
     before.is_some_and(|(_, end)| address < *end)
 }
 
+/// Whether a range of addresses, `last` included, has some of these.
+fn overlap(ranges: &BTreeMap<u64, u64>, first: u64, last: u64) -> bool {
+    let before = ranges.range(..=last).next_back();
+    before.is_some_and(|(_, end)| first < *end)
+}
+
 impl Memory {
+    /// Whether a block operation may access such data.
+    fn reaches(&self, data: DataFilter, first: u64, last: u64) -> bool {
+        match data {
+            DataFilter::All => true,
+            DataFilter::Heap => overlap(&self.heap, first, last),
+            DataFilter::Stack => overlap(&self.stacks, first, last),
+            DataFilter::Static => overlap(&self.modules, first, last),
+        }
+    }
+
     fn is(&self, data: DataFilter, address: u64) -> bool {
         match data {
             DataFilter::All => true,
@@ -152,7 +168,7 @@ fn keep(memory: &mut Memory, data: DataFilter, block: &Block, index: usize, row:
         Kind::Load | Kind::Store | Kind::Atomic | Kind::Named => memory.is(data, row.addr),
         Kind::RangeLoad | Kind::RangeStore => {
             let last = row.addr.saturating_add(operand().saturating_sub(1));
-            memory.is(data, row.addr) || memory.is(data, last)
+            memory.reaches(data, row.addr, last)
         }
         Kind::Alloc => {
             let bytes = operand();
@@ -202,6 +218,8 @@ mod tests {
         block.push(load(5045));
         block.push(load(5060));
         memory(&mut block, Kind::RangeLoad, 4990, 20);
+        // Begins before the heap and ends after it.
+        memory(&mut block, Kind::RangeLoad, 4900, 300);
         memory(&mut block, Kind::Free, 5000, 0);
         block.push(load(5010));
         filter.block(&mut block);
@@ -213,9 +231,9 @@ mod tests {
 
     #[test]
     fn heap_is_heap_from_its_beginning_to_its_end() {
-        assert_eq!(kept(DataFilter::Heap), [5000, 5060, 4990]);
+        assert_eq!(kept(DataFilter::Heap), [5000, 5060, 4990, 4900]);
         assert_eq!(kept(DataFilter::Static), [1500]);
         assert_eq!(kept(DataFilter::Stack), [0; 0]);
-        assert_eq!(kept(DataFilter::All).len(), 6);
+        assert_eq!(kept(DataFilter::All).len(), 7);
     }
 }

@@ -73,6 +73,12 @@ impl PendingCells {
     }
 }
 
+/// Whether an access of this kind can cover several objects, or chunks of one.
+#[inline(always)]
+fn is_block_operation(kind: Kind) -> bool {
+    matches!(kind, Kind::RangeLoad | Kind::RangeStore)
+}
+
 /// Sites and items.
 impl Pass<'_> {
     /// The slot of an instruction.
@@ -160,30 +166,31 @@ impl Pass<'_> {
             }
         }
         let slot = self.slot(pc, kind);
-        let ProcessState { sites, space, .. } = &mut *self.process;
         // Three sources, in this order: the innermost frame wins over all else, and what the slot
         // remembers is true while its version is the present one.
         let (object, structure) = if let Some(known) = known {
             known
         } else if self.top.contains(address) {
             (self.top.object, NO_STRUCTURE)
-        } else if let Some(recalled) = sites.slot(slot).recall(address, &space.versions())
-            && (!self.stack.holds(address)
-                || sites.slot(slot).is_in_frame()
-                || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE))
-        {
-            // Another thread's access may have remembered a region around this thread's stack, and
-            // `locate` searches the own stack first: hence the condition.
+        } else if let Some(recalled) = self.recall(slot, address) {
             recalled
         } else {
             self.locate(slot, address)
         };
-        if !PLAIN && !self.passes_filters(object, structure, address) {
-            return;
+        let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
+        if !PLAIN {
+            if !self.data_counts(object) {
+                if first != last && is_block_operation(kind) {
+                    self.push_later_parts(slot, access);
+                }
+                return;
+            }
+            if !self.is_first_in_statement(structure, address) {
+                return;
+            }
         }
         self.shared.references += 1;
         self.find_elements(slot, (object, structure), address);
-        let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
         if structure == NO_STRUCTURE && first == last {
             return self.push_item(slot, object, first);
         }
@@ -192,34 +199,36 @@ impl Pass<'_> {
         if structure != NO_STRUCTURE {
             self.count_element(structure, address, size);
         }
-        if last != first {
-            self.push_further_items(access, structure, cell);
+        if first == last {
+            return;
+        }
+        if is_block_operation(kind) {
+            self.push_further_parts(slot, access, (structure, cell));
+        } else {
+            // One piece of data, which is what its first byte is.
+            self.push_items(access, first + 1..=last, (structure, cell));
         }
     }
 
-    /// Appends the items of an access after the first.
-    #[cold]
-    pub(super) fn push_further_items(&mut self, access: RawAccess, structure: u32, cell: u32) {
-        let (address, size) = (access.address, access.size);
-        let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
-        for item in first + 1..=last {
-            if self.columns.len() >= self.piece {
-                self.mark(access);
-                self.send_columns();
-            }
-            self.columns.push(item, cell);
-            if structure != NO_STRUCTURE {
-                let start = (item << self.granularity.shift()) ^ self.process_bits;
-                let rest = size - start.wrapping_sub(address).min(size);
-                self.count_element(structure, start, rest);
-            }
-        }
+    /// The object and the structure of an address outside the innermost frame, if the slot
+    /// remembers a region around it that is its owner.
+    #[inline(always)]
+    pub(super) fn recall(&mut self, slot: usize, address: u64) -> Option<(u32, u32)> {
+        let ProcessState { sites, space, .. } = &mut *self.process;
+        let slot = sites.slot(slot);
+        let recalled = slot.recall(address, &space.versions())?;
+        // Another thread's access may have remembered a region around this thread's stack, and
+        // `locate` searches the own stack first: hence the condition.
+        let is_owner = !self.stack.holds(address)
+            || slot.is_in_frame()
+            || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE);
+        is_owner.then_some(recalled)
     }
 
     /// Counts the last item access for an element: that of the byte at `address`. `size` is the
     /// number of bytes of the access from there on.
     #[inline(never)]
-    fn count_element(&mut self, structure: u32, address: u64, size: u64) {
+    pub(super) fn count_element(&mut self, structure: u32, address: u64, size: u64) {
         let item_end = address | (self.granularity.bytes() - 1);
         let last = address.saturating_add(size.saturating_sub(1)).min(item_end);
         let element = self.shared.count_element(structure, address, last);
@@ -228,18 +237,22 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether an access to this object counts. In statement mode only the first access of a
-    /// statement to an address, or to an element of a structure, does.
-    fn passes_filters(&mut self, object: u32, structure: u32, address: u64) -> bool {
-        let place = self.shared.objects.place(object);
-        let counts = match self.options.data {
+    /// Whether accesses to this object count, by the kind of its memory.
+    pub(super) fn data_counts(&self, object: u32) -> bool {
+        let place = || self.shared.objects.place(object);
+        match self.options.data {
             DataFilter::All => true,
-            DataFilter::Heap => place == Where::Heap,
-            DataFilter::Stack => place == Where::Stack,
-            DataFilter::Static => place == Where::Static,
-        };
-        if !counts || self.options.names == NamesMode::Instruction {
-            return counts;
+            DataFilter::Heap => place() == Where::Heap,
+            DataFilter::Stack => place() == Where::Stack,
+            DataFilter::Static => place() == Where::Static,
+        }
+    }
+
+    /// Whether an access counts in statement mode: the first one of a statement to an address, or
+    /// to an element of a structure, does. In the other mode all do.
+    pub(super) fn is_first_in_statement(&mut self, structure: u32, address: u64) -> bool {
+        if self.options.names == NamesMode::Instruction {
+            return true;
         }
         let structure = self.shared.structures.get(structure);
         let element = structure.and_then(|structure| structure.element(address));
@@ -373,7 +386,7 @@ impl Pass<'_> {
     }
 
     /// The object of an address in the stack of another thread; 0 if none has it.
-    fn locate_in_other_stacks(&mut self, address: u64) -> u32 {
+    pub(super) fn locate_in_other_stacks(&mut self, address: u64) -> u32 {
         let threads = self.threads;
         let holds = |thread: &usize| threads[*thread].stack.contains(address);
         let process = &*self.process;

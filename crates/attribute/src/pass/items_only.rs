@@ -272,7 +272,7 @@ impl Pass<'_> {
                 address,
                 size,
             };
-            self.push_further_items(access, NO_STRUCTURE, 0);
+            self.push_items(access, first + 1..=last, (NO_STRUCTURE, 0));
         }
         self.mark_stores(kind);
     }

@@ -71,6 +71,11 @@ impl Pass<'_> {
         }
     }
 
+    /// Looks up the elements of a part of an access after the first. The access has voted already.
+    pub(super) fn find_elements_of_part(&mut self, slot: usize, owner: (u32, u32), address: u64) {
+        self.elements = self.elements_of(slot, owner, address);
+    }
+
     /// Lets an access vote for the type of its object. That may tell the bytes of an element.
     #[inline(never)]
     fn vote(&mut self, slot: usize, object: u32, address: u64) {

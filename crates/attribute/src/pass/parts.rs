@@ -1,0 +1,148 @@
+//! Accesses to several items.
+//!
+//! A block operation (`rep movs`, `memcpy`) can be longer than a chunk of its object, and can begin
+//! in one object and end in another. Each of its item accesses counts for the owner of the first
+//! byte that it covers in the item. Owners are looked up once for each *part*: the bytes from one
+//! owner's memory, as far as its end is known.
+
+use std::ops::RangeInclusive;
+
+use super::Pass;
+use super::access::RawAccess;
+use crate::shadow::{NO_STRUCTURE, PAGE_SHIFT};
+
+/// The structure and the cell that item accesses count for.
+type PartOwner = (u32, u32);
+
+impl Pass<'_> {
+    /// Appends items of an access that count for one structure and cell.
+    pub(super) fn push_items(
+        &mut self,
+        access: RawAccess,
+        items: RangeInclusive<u64>,
+        (structure, cell): PartOwner,
+    ) {
+        let RawAccess { address, size, .. } = access;
+        for item in items {
+            if self.columns.len() >= self.piece {
+                self.mark(access);
+                self.send_columns();
+            }
+            self.columns.push(item, cell);
+            if structure != NO_STRUCTURE {
+                let start = (item << self.granularity.shift()) ^ self.process_bits;
+                let rest = size - start.wrapping_sub(address).min(size);
+                self.count_element(structure, start, rest);
+            }
+        }
+    }
+
+    /// Appends the items of an access after the first, which counted for `owner`.
+    #[cold]
+    pub(super) fn push_further_parts(&mut self, slot: usize, access: RawAccess, owner: (u32, u32)) {
+        self.push_parts(slot, access, Some(owner));
+    }
+
+    /// Takes an access whose first byte is in memory that does not count: later parts may be in
+    /// memory that does.
+    #[cold]
+    pub(super) fn push_later_parts(&mut self, slot: usize, access: RawAccess) {
+        self.push_parts(slot, access, None);
+    }
+
+    /// Appends the items of an access after the first. `owner` is that of the first one, if it
+    /// counted.
+    fn push_parts(&mut self, slot: usize, access: RawAccess, mut owner: Option<PartOwner>) {
+        let (shift, process_bits) = (self.granularity.shift(), self.process_bits);
+        let (first, last) = (self.granularity).cover(access.address ^ process_bits, access.size);
+        let (mut address, mut next, mut least) = (access.address, first + 1, first);
+        let mut is_counted = owner.is_some();
+        loop {
+            let end = self.owner_end(slot, address);
+            // Damaged traces have ranges over the bits of the process: each part has an item anyway.
+            let to = ((end - 1) ^ process_bits) >> shift;
+            let to = to.clamp(least, last);
+            if let Some(owner) = owner {
+                self.push_items(access, next..=to, owner);
+            }
+            if to >= last {
+                return;
+            }
+            (next, least) = (to + 1, to + 1);
+            address = (next << shift) ^ process_bits;
+            owner = self.part_owner(slot, access, address, &mut is_counted);
+        }
+    }
+
+    /// The owner of the part of an access that begins at `address`, if it counts.
+    fn part_owner(
+        &mut self,
+        slot: usize,
+        access: RawAccess,
+        address: u64,
+        is_counted: &mut bool,
+    ) -> Option<PartOwner> {
+        let (object, structure) = if self.top.contains(address) {
+            (self.top.object, NO_STRUCTURE)
+        } else if let Some(recalled) = self.recall(slot, address) {
+            recalled
+        } else {
+            self.locate(slot, address)
+        };
+        if !self.data_counts(object) {
+            return None;
+        }
+        if !*is_counted {
+            // In statement mode, the first byte that counts decides for the access.
+            if !self.is_first_in_statement(structure, address) {
+                return None;
+            }
+            self.shared.references += 1;
+            *is_counted = true;
+        }
+        let cell = self.resolve_cell(slot, object);
+        if self.options.offsets {
+            // The elements so far are those of the part before.
+            self.mark_offsets(access.address);
+            self.find_elements_of_part(slot, (object, structure), address);
+        }
+        Some((structure, cell))
+    }
+
+    /// The first address after `address` that may have another owner. Where that is not known at
+    /// once, the next address.
+    fn owner_end(&mut self, slot: usize, address: u64) -> u64 {
+        let top = self.top;
+        if top.contains(address) {
+            return top.low + top.bytes;
+        }
+        let next = address.saturating_add(1);
+        let end = match self.recall(slot, address) {
+            Some(_) => {
+                let (low, bytes) = self.process.sites.slot(slot).region();
+                low + bytes
+            }
+            None if self.stack.holds(address) => {
+                let end = self.stack.frame_end(address);
+                end.filter(|_| !self.process.named_on_stack).unwrap_or(next)
+            }
+            None => self.unowned_end(address).unwrap_or(next),
+        };
+        // Nothing that owns memory around the innermost frame or the stack owns those.
+        let (stack, _) = self.stack.extent();
+        let inner = [top.low, stack].into_iter().filter(|low| *low > address);
+        inner.fold(end, u64::min).max(next)
+    }
+
+    /// Where memory ends that nobody owns, within a page: stacks begin with pages.
+    fn unowned_end(&mut self, address: u64) -> Option<u64> {
+        let is_owned = self.process.space.find(address).object != 0
+            || self.stack.contains(address)
+            || self.locate_in_other_stacks(address) != 0;
+        if is_owned {
+            return None;
+        }
+        let page = (address | ((1 << PAGE_SHIFT) - 1)).saturating_add(1);
+        Some(page.min(self.process.space.next_owned(address)))
+    }
+}
