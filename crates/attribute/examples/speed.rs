@@ -52,6 +52,15 @@ impl SymbolSource for Arrays {
         None
     }
 
+    fn allocated_names(
+        &mut self,
+        _: &Module,
+        _: &reuselens_locality::Frame,
+        _: usize,
+    ) -> Vec<String> {
+        Vec::new()
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }

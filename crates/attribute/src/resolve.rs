@@ -4,6 +4,7 @@
 //! have equal keys: see [`Tables`].
 
 mod blocks;
+mod call_sites;
 mod chunks;
 mod contexts;
 mod elements;
@@ -20,7 +21,7 @@ use reuselens_trace::Kind;
 use crate::cells::{COARSE, CellKey};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
-use crate::naming::{file_name, heap_name, is_system_module, kind_name};
+use crate::naming::{file_name, is_system_module, kind_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::CodePlace;
 use crate::shared::Shared;
@@ -28,6 +29,7 @@ use crate::state::ThreadState;
 use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
+use call_sites::BlockName;
 use chunks::FinalChunks;
 use elements::FinalElements;
 pub(crate) use scopes::ScopePlace;
@@ -43,6 +45,7 @@ pub(crate) fn tables(
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.take_keys();
     resolver.wrappers = resolver.find_wrappers(&raw);
+    resolver.blocks = resolver.name_blocks(&raw);
     resolver.find_chunks(&raw);
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
     let elements = resolver.elements();
@@ -114,6 +117,8 @@ struct Resolver<'a> {
     equal_contexts: FastMap<Context, u32>,
     /// The functions that allocate for their callers: see `wrappers.rs`.
     wrappers: Wrappers,
+    /// The names of blocks of the heap, by object.
+    blocks: FastMap<u32, BlockName>,
     /// Per module: whether any of its sites has a line.
     has_lines: BTreeMap<u32, bool>,
 }
@@ -146,6 +151,7 @@ impl<'a> Resolver<'a> {
             context_numbers: Numbers::from_iter([(0, 0)]),
             equal_contexts: FastMap::default(),
             wrappers: Wrappers::default(),
+            blocks: FastMap::default(),
             has_lines: BTreeMap::new(),
         }
     }
@@ -224,7 +230,7 @@ impl<'a> Resolver<'a> {
         }
         let whole = self.shared.objects.start_of(raw).0;
         let raw_object = self.shared.objects.get(whole).clone();
-        let mut named = self.named_object(&raw_object);
+        let mut named = self.named_object(whole, &raw_object);
         named.0.part = self.part_of(raw, &named);
         let next = self.objects.len() as u32;
         let object = named.0.clone();
@@ -268,7 +274,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// An object without its counts, and what distinguishes it from others of its name.
-    fn named_object(&mut self, raw: &RawObject) -> NamedObject {
+    fn named_object(&mut self, number: u32, raw: &RawObject) -> NamedObject {
         let none = (CodePlace::NO_MODULE, 0, String::new());
         let object = |kind, name: String, element_bytes| Object {
             kind,
@@ -307,10 +313,12 @@ impl<'a> Resolver<'a> {
                 (object, (*module, 0, file.clone()))
             }
             ObjectKey::Heap { node, call } => {
-                let path = self.heap_path(*node, *call);
-                let name = heap_name(self.wrappers.wanting(&path));
-                let mut object = object(ObjectKind::Heap, name, 0);
-                object.path = path.into_iter().map(|caller| caller.frame).collect();
+                let block = match self.blocks.get(&number) {
+                    Some(block) => block.clone(),
+                    None => self.block_name(*node, *call),
+                };
+                let mut object = object(ObjectKind::Heap, block.name, 0);
+                object.path = block.path;
                 (object, none)
             }
             ObjectKey::Named { name, element, .. } => {

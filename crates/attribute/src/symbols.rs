@@ -137,6 +137,11 @@ pub trait SymbolSource {
     /// The types of blocks of the heap; `None` if they are unknown.
     fn block_types(&mut self) -> Option<Box<dyn BlockTypes>>;
 
+    /// The variables that the statement at a line of a module's source allocates, one for each of
+    /// the `calls` that it made, in their order. Empty if that is not clear, and where the line
+    /// alone says enough.
+    fn allocated_names(&mut self, module: &Module, frame: &Frame, calls: usize) -> Vec<String>;
+
     /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.
     fn is_rust(&mut self, module: &Module) -> bool;
 
@@ -175,6 +180,10 @@ impl SymbolSource for NoSymbols {
 
     fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
         None
+    }
+
+    fn allocated_names(&mut self, _: &Module, _: &Frame, _: usize) -> Vec<String> {
+        Vec::new()
     }
 
     fn is_rust(&mut self, _: &Module) -> bool {

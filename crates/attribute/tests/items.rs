@@ -263,6 +263,10 @@ fn items_only_analysis_asks_for_no_symbols() {
             None
         }
 
+        fn allocated_names(&mut self, _: &Module, _: &Frame, _: usize) -> Vec<String> {
+            Vec::new()
+        }
+
         fn is_rust(&mut self, _: &Module) -> bool {
             false
         }

@@ -296,6 +296,34 @@ fn heap_blocks_go_by_the_path_that_allocated_them() {
     assert_eq!(path, [("make", 7), ("f", 5), ("main", 20)]);
 }
 
+/// Two calls on one line: what their blocks are called says which is which.
+#[test]
+fn blocks_of_two_calls_on_one_line_are_two_objects() {
+    for names in [&["a", "b"][..], &["a"], &[]] {
+        let mut run = Run::new(Options::default());
+        // The same function and lines at another address.
+        run.symbols.functions.insert(0x300, "make");
+        run.symbols.names = names.iter().map(|name| (*name).to_owned()).collect();
+        for (call, block) in [(0x400, 0x60_0000), (0x300, 0x70_0000)] {
+            run.alloc(at(call, 7), block, 64);
+            run.load(at(0x100, 2), block);
+        }
+        let expected = match names {
+            // In the order of the allocations.
+            ["a", "b"] => [
+                "heap from make (prog.c:7) (a)",
+                "heap from make (prog.c:7) (b)",
+            ],
+            // In the order of the code.
+            _ => [
+                "heap from make (prog.c:7) #2",
+                "heap from make (prog.c:7) #1",
+            ],
+        };
+        assert_eq!(run.finish().objects(), expected);
+    }
+}
+
 #[test]
 fn parts_of_blocks_can_go() {
     let mut run = Run::new(Options::default());

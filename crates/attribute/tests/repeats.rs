@@ -97,6 +97,10 @@ impl SymbolSource for &Layout {
         None
     }
 
+    fn allocated_names(&mut self, _: &Module, _: &Frame, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }

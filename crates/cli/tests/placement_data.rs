@@ -1,8 +1,11 @@
 //! `profile --placement` and `analyze --placement`: what is recorded for placing data.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::common::{Json, Place};
+use crate::run::gcc;
 
 /// Phases by functions: one accesses all of a block, another a quarter, twice, and a third, which
 /// is inlined, a static array.
@@ -211,4 +214,190 @@ fn placement_data_that_cannot_be_is_refused() {
         &["shard", "1/2", "ids.u64", "--format", "u64", "--placement"],
         "--placement and shard do not go together",
     );
+}
+
+/// Two arrays of 4 MiB that block operations write and copy: all bytes are accessed equally often.
+const COPIES: &str = r#"
+#include <stdlib.h>
+int main(void) {
+  size_t n = 4 << 20;
+  char *a = malloc(n), *b = malloc(n);
+  for (int round = 0; round < 4; round++) {
+    char *to = a;
+    size_t left = n;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(left) : "a"(round) : "memory");
+    char *from = a;
+    to = b, left = n;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+  }
+  return a[7] != 3 || b[n - 1] != 3;
+}
+"#;
+
+#[test]
+fn block_operations_count_for_the_chunks_that_they_access() {
+    let place = Place::new();
+    place.write("copies.c", COPIES);
+    gcc(&place, &["-g", "-O1", "copies.c", "-o", "copies"]);
+    let words = ["profile", "--placement", "-q", "-o", "c", "--", "./copies"];
+    place.run(&words).succeeds();
+    let words = [
+        "--fast",
+        "5M",
+        "--cache",
+        "256K",
+        "-q",
+        "--json",
+        "plan.json",
+    ];
+    place
+        .run(&[&["place", "c.rlprof"][..], &words].concat())
+        .succeeds();
+    let plan = Json::parse(&place.text("plan.json"));
+    let chunks = plan.0["objects"].as_array().unwrap();
+    let heap = chunks
+        .iter()
+        .filter(|it| it["name"].as_str().unwrap().starts_with("heap"));
+    // Each is written 4 times, and `a` is read 4 times more: F is 8 / 64 and 4 / 64.
+    let (mut bytes, mut all) = (0, 0);
+    for chunk in heap {
+        let f = chunk["f"].as_f64().unwrap();
+        assert!((0.06..0.13).contains(&f), "{chunk}");
+        bytes += chunk["bytes"].as_u64().unwrap();
+        all += chunk["accesses"].as_u64().unwrap();
+    }
+    // A block begins 16 bytes after the border of a line, so an operation covers one line more.
+    let lines = (4 << 20) / 64 + 1;
+    assert_eq!((bytes, all), (8 << 20, 12 * lines + 2));
+}
+
+/// Programs that allocate two arrays by one statement, of which one is accessed 20 times as often:
+/// the compiler, the file, its text, and the ends of the names of both objects.
+const STATEMENTS: [(&str, &str, &str, [&str; 2]); 4] = [
+    (
+        "gfortran",
+        "two.f90",
+        "program two
+  integer, parameter :: n = 100000
+  real(8), allocatable :: hot(:), cold(:)
+  integer :: i, r
+  allocate(hot(n), cold(n))
+  do i = 1, n
+    hot(i) = i; cold(i) = i
+  end do
+  do r = 1, 19
+    do i = 1, n
+      hot(i) = hot(i) * 3
+    end do
+  end do
+  print *, hot(5) + cold(n / 2)
+end program
+",
+        ["(hot)", "(cold)"],
+    ),
+    (
+        "g++",
+        "two.cc",
+        "#include <vector>
+int main() {
+  volatile int n = 100000;
+  std::vector<double> cold(n), hot(n);
+  for (int i = 0; i < n; i++) { hot[i] = i; cold[i] = i; }
+  for (int r = 0; r < 19; r++) for (int i = 0; i < n; i++) hot[i] *= 3;
+  return hot[5] + cold[n / 2] < 0;
+}
+",
+        ["(hot)", "(cold)"],
+    ),
+    (
+        "gcc",
+        "line.c",
+        "#include <stdlib.h>
+int main(void) {
+  int n = 100000;
+  double *cold = malloc(n * sizeof(double)), *hot = malloc(n * 8);
+  for (int i = 0; i < n; i++) { hot[i] = i; cold[i] = i; }
+  for (int r = 0; r < 19; r++) for (int i = 0; i < n; i++) hot[i] *= 3;
+  return hot[5] + cold[n / 2] < 0;
+}
+",
+        ["(hot)", "(cold)"],
+    ),
+    (
+        "gcc",
+        "macro.c",
+        "#include <stdlib.h>
+#define BOTH(a, b, n) do { a = malloc((n) * 8); b = malloc((n) * 8); } while (0)
+int main(void) {
+  int n = 100000; double *cold, *hot;
+  BOTH(cold, hot, n);
+  for (int i = 0; i < n; i++) { hot[i] = i; cold[i] = i; }
+  for (int r = 0; r < 19; r++) for (int i = 0; i < n; i++) hot[i] *= 3;
+  return hot[5] + cold[n / 2] < 0;
+}
+",
+        ["#2", "#1"],
+    ),
+];
+
+#[test]
+fn arrays_of_one_statement_are_placed_apart() {
+    for (compiler, file, text, ends) in STATEMENTS {
+        if !reuselens_testing::has(compiler) {
+            continue;
+        }
+        let place = Place::new();
+        place.write(file, text);
+        for level in ["-O0", "-O2"] {
+            let built = Command::new(compiler)
+                .args(["-g", level, file, "-o", "two"])
+                .current_dir(place.path(""))
+                .status();
+            assert!(built.unwrap().success(), "{file}");
+            let words = [
+                "profile",
+                "--placement",
+                "-q",
+                "-f",
+                "-o",
+                "t",
+                "--",
+                "./two",
+            ];
+            place.run(&words).succeeds();
+            let words = [
+                "--fast",
+                "800K",
+                "--objective",
+                "f",
+                "-q",
+                "-f",
+                "--json",
+                "t.json",
+            ];
+            let more = ["-o", "t.rlplace"];
+            place
+                .run(&[&["place", "t.rlprof"][..], &words, &more].concat())
+                .succeeds();
+            let plan = Json::parse(&place.text("t.json"));
+            let objects = plan.0["objects"].as_array().unwrap();
+            // Of `hot` all, and of the other what room is left; chunks are objects of their own.
+            let bytes = |end: &str, tier: Option<&str>| -> u64 {
+                let is_it = |object: &&Value| {
+                    let name = object["name"].as_str().unwrap();
+                    let name = name.split(" [").next().unwrap();
+                    name.ends_with(end) && tier.is_none_or(|tier| object["tier"] == tier)
+                };
+                let found = objects.iter().filter(is_it);
+                found.map(|object| object["bytes"].as_u64().unwrap()).sum()
+            };
+            let [hot, cold] = ends;
+            assert_eq!(
+                bytes(hot, Some("fast")),
+                800_000,
+                "{file} {level}: {objects:?}"
+            );
+            assert_eq!(bytes(cold, None), 800_000, "{file} {level}: {objects:?}");
+        }
+    }
 }

@@ -131,7 +131,7 @@ impl BlockTypeReader {
         if is_library_frame(frame) {
             return self.of_library_frame(module, address, (index, frame));
         }
-        let Some(statement) = self.statement(frame) else {
+        let Some(statement) = self.sources.statement(frame) else {
             return CallEvidence::Unknown;
         };
         let mentioned = statements::mentioned(&statement);
@@ -206,17 +206,6 @@ impl BlockTypeReader {
         let read = || loader.named_types(module);
         let types = self.types.entry(module.path.clone()).or_insert_with(read);
         Some((types.as_mut()?, &mut self.sources))
-    }
-
-    /// The statement around a frame's line, if its source can be read.
-    fn statement(&mut self, frame: &Frame) -> Option<String> {
-        let lines = self.sources.lines(&frame.file);
-        let line = usize::try_from(frame.line).ok()?.checked_sub(1)?;
-        let around = match statements::is_fortran(&frame.file) {
-            true => statements::around_fortran,
-            false => statements::around,
-        };
-        (line < lines.len()).then(|| around(lines, line))
     }
 }
 

@@ -46,6 +46,7 @@ use frames::Frames;
 pub(crate) use layouts::is_library_type;
 use named_types::NamedTypes;
 use separate::Separate;
+use sources::Sources;
 use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
 use unread::Unread;
@@ -60,6 +61,7 @@ pub struct Loader {
     files: FastMap<(String, Vec<u8>), Option<Opened>>,
     unread: Vec<Unread>,
     reads_ahead: bool,
+    sources: Sources,
 }
 
 /// A file in use.
@@ -373,6 +375,18 @@ impl SymbolSource for Loader {
 
     fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
         Some(Box::new(BlockTypeReader::default()))
+    }
+
+    fn allocated_names(&mut self, module: &Module, frame: &Frame, calls: usize) -> Vec<String> {
+        let is_fortran = statements::is_fortran(&frame.file);
+        if is_system_module(&module.path) || (calls == 1 && !is_fortran) {
+            return Vec::new();
+        }
+        let statement = self.sources.statement(frame);
+        let names = statement.map(|statement| statements::allocated_names(&statement, is_fortran));
+        names
+            .filter(|names| names.len() == calls)
+            .unwrap_or_default()
     }
 
     fn is_rust(&mut self, module: &Module) -> bool {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use reuselens_io::open_regular_file;
+use reuselens_locality::Frame;
+
+use super::statements;
 
 /// The most bytes of a source file that is read.
 const MOST_SOURCE: u64 = 4 << 20;
@@ -32,5 +35,16 @@ impl Sources {
         };
         let known = self.files.entry(file.to_owned());
         known.or_insert_with(read)
+    }
+
+    /// The statement around a frame's line, if its source can be read.
+    pub fn statement(&mut self, frame: &Frame) -> Option<String> {
+        let lines = self.lines(&frame.file);
+        let line = usize::try_from(frame.line).ok()?.checked_sub(1)?;
+        let around = match statements::is_fortran(&frame.file) {
+            true => statements::around_fortran,
+            false => statements::around,
+        };
+        (line < lines.len()).then(|| around(lines, line))
     }
 }

@@ -232,6 +232,121 @@ fn allocated(statement: &str) -> Vec<Mentioned> {
     parts.filter_map(name).collect()
 }
 
+/// The variables that a statement allocates, in the order of the allocations. Empty if it shows none
+/// clearly.
+pub(super) fn allocated_names(statement: &str, is_fortran: bool) -> Vec<String> {
+    let names: Option<Vec<String>> = match is_fortran {
+        true => {
+            let allocates = matches(statement, "allocate")
+                .collect::<Vec<_>>()
+                .into_iter();
+            let more = allocates.chain(matches(statement, "ALLOCATE"));
+            let lists =
+                more.filter_map(|(_, after)| argument(after.trim_start().strip_prefix('(')?));
+            let variables = lists.flat_map(|list| parts(list).into_iter().map(designator));
+            variables
+                .filter(|name| *name != Some(String::new()))
+                .collect()
+        }
+        false => Some(
+            simple_statements(statement)
+                .flat_map(declared_names)
+                .collect(),
+        ),
+    };
+    names.unwrap_or_default()
+}
+
+/// The parts of a list of arguments or declarators.
+fn parts(list: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = list.split(|letter: char| {
+        depth += i32::from("([{".contains(letter)) - i32::from(")]}".contains(letter));
+        depth == 0 && letter == ','
+    });
+    parts.map(str::trim).collect()
+}
+
+/// The variable of a part of Fortran's `allocate`: `grid%cells` of `grid%cells(2, n)`. Empty for an
+/// option (`stat=i`), `None` for what is no name.
+fn designator(part: &str) -> Option<String> {
+    let part = part.rsplit("::").next()?.trim();
+    let name = match part.strip_suffix(')') {
+        // The shape is the last list of arguments.
+        Some(_) => {
+            let mut depth = 0_i32;
+            let shape = part.char_indices().rev().find(|(_, letter)| {
+                depth += i32::from(*letter == ')') - i32::from(*letter == '(');
+                depth == 0
+            });
+            part[..shape?.0].trim_end()
+        }
+        None => part,
+    };
+    if name.contains('=') {
+        return Some(String::new());
+    }
+    let is_part = |letter: char| letter.is_alphanumeric() || "_%(), ".contains(letter);
+    let is_name = name.starts_with(char::is_alphabetic) && name.chars().all(is_part);
+    is_name.then(|| name.to_lowercase())
+}
+
+/// The statements of a text of C that end in it.
+fn simple_statements(text: &str) -> impl Iterator<Item = &str> {
+    let ended = text.split_inclusive([';', '{', '}']);
+    ended
+        .filter_map(|part| part.strip_suffix(';'))
+        .map(str::trim)
+}
+
+/// The variables of a statement of C that it allocates by a call each: `a` and `b` of `double *a =
+/// malloc(n), *b = malloc(n)` and of `std::vector<double> a(n), b(n)`.
+fn declared_names(statement: &str) -> Vec<String> {
+    // Commas within the type are none between declarators.
+    let kind = statement.find('<').filter(|at| {
+        let before = &statement[..*at];
+        is_type_name(before) && !before.contains(' ')
+    });
+    let inside = kind.and_then(|at| argument(&statement[at + 1..]).map(|it| at + it.len() + 2));
+    let (kind, rest) = statement.split_at(inside.unwrap_or(0));
+    let mut has_type = !kind.is_empty();
+    let mut names = Vec::new();
+    for part in parts(rest) {
+        let (left, is_allocated) = match assignment(part) {
+            Some((left, right)) => (left, calls(right) == 1),
+            None => match part.split_once('(') {
+                Some((left, arguments)) => {
+                    has_type |= left.trim().contains(' ');
+                    (left, has_type && !arguments.starts_with(')'))
+                }
+                None => continue,
+            },
+        };
+        let name = left.rsplit([' ', '*', '&']).next().unwrap_or("");
+        if is_allocated && name.starts_with(|it: char| it.is_alphabetic() || it == '_') {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// The calls of an expression, without those within their arguments; `new` is one.
+fn calls(expression: &str) -> usize {
+    if matches(expression, "new").next().is_some() {
+        return 1;
+    }
+    let mut depth = 0_i32;
+    let mut before = ' ';
+    let mut count = 0;
+    for letter in expression.chars() {
+        let is_call = letter == '(' && depth == 0 && (before.is_alphanumeric() || before == '_');
+        count += usize::from(is_call);
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        before = if letter == ' ' { before } else { letter };
+    }
+    count
+}
+
 /// The type whose elements a function of a standard library allocates, by the function's name.
 pub(super) fn type_argument(function: &str) -> Option<&str> {
     if let Some((_, text)) = function.split_once("allocator<")
@@ -338,6 +453,49 @@ mod tests {
         }
         assert!(only_returns("{ return malloc(n); }"));
         assert!(!only_returns("p = malloc(n);"));
+    }
+
+    #[test]
+    fn variables_of_one_statement_are_named_in_their_order() {
+        for (statement, expected) in [
+            ("double *a = malloc(n * 8), *b = malloc(m * 8);", "a b"),
+            ("std::vector<double> cold(n), hot(n);", "cold hot"),
+            ("std::map<int, T> a(f(n), 2), b(n), c;", "a b"),
+            (
+                "int main() { size_t n = 9; std::vector<int> a(n), b(n);",
+                "a b",
+            ),
+            (
+                "int main(int c, char **v) { a = make(n), b = make(n);",
+                "a b",
+            ),
+            ("p->a = (T *)calloc(n, 8); p->b = new T[n];", "p->a p->b"),
+            ("ALLOC2(cold, hot, n);", ""),
+            ("x = 3, f(a), g(b);", ""),
+        ] {
+            assert_eq!(
+                allocated_names(statement, false).join(" "),
+                expected,
+                "{statement}"
+            );
+        }
+        for (statement, expected) in [
+            ("allocate(hot(n), cold(n))", "hot cold"),
+            ("ALLOCATE ( Grid%cells(2, n), STAT=i )", "grid%cells"),
+            (
+                "if (.not. allocated(a)) allocate(real(8) :: a(n), b(2, m), source=f(x))",
+                "a b",
+            ),
+            ("allocate(t(i)%list(n), node)", "t(i)%list node"),
+            ("deallocate(a, b)", ""),
+            ("allocate(a(n)); allocate(b(n))", "a b"),
+        ] {
+            assert_eq!(
+                allocated_names(statement, true).join(" "),
+                expected,
+                "{statement}"
+            );
+        }
     }
 
     #[test]

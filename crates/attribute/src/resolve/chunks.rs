@@ -57,7 +57,7 @@ impl Resolver<'_> {
                 continue;
             };
             let raw = self.shared.objects.get(object).clone();
-            let named = self.named_object(&raw);
+            let named = self.named_object(object, &raw);
             let size = found.sizes.entry(named.clone()).or_default();
             size.chunk = size.chunk.max(of_object.chunk);
             size.longest = size.longest.max(of_object.longest);

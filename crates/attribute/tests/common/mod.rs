@@ -37,6 +37,8 @@ pub struct Listed {
     pub accessed: BTreeMap<u64, AccessedType>,
     /// The type that all calls allocate.
     pub allocated: Option<Arc<DataLayout>>,
+    /// The variables that statements allocate.
+    pub names: Vec<String>,
 }
 
 /// The types of a [`Listed`].
@@ -129,6 +131,13 @@ impl SymbolSource for Listed {
         }))
     }
 
+    fn allocated_names(&mut self, _: &Module, _: &Frame, calls: usize) -> Vec<String> {
+        let names = Some(self.names.clone());
+        names
+            .filter(|names| names.len() == calls)
+            .unwrap_or_default()
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }
@@ -171,6 +180,7 @@ pub fn program() -> Listed {
         without_lines: false,
         accessed: BTreeMap::new(),
         allocated: None,
+        names: Vec::new(),
     }
 }
 

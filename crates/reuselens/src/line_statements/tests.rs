@@ -47,6 +47,10 @@ impl SymbolSource for Lines {
         None
     }
 
+    fn allocated_names(&mut self, _: &Module, _: &Frame, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }
