@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use crate::common::{Done, Place, has, source};
-use crate::run::{assert_placed, built, gcc, plan, planned, verified, verified_by_plan};
+use crate::run::{
+    assert_placed, built, gcc, has_huge_pages, plan, planned, run, verified, verified_by_plan,
+};
 
 /// Programs of the system and of HMBench, by plans of their own with room for all.
 #[test]
@@ -196,3 +198,50 @@ fn forbidden_mbind_is_skipped() {
         "verified  skipped: the system did not allow it",
     ]);
 }
+
+/// A plan from a small run holds for the larger blocks of another.
+#[test]
+fn plan_of_a_small_run_places_all_of_larger_blocks() {
+    if !has_huge_pages() {
+        return;
+    }
+    let place = Place::new();
+    place.write("grow.c", GROW);
+    gcc(&place, &["-O1", "-g", "grow.c", "-o", "grow"]);
+    let words = [
+        "profile",
+        "--placement",
+        "-q",
+        "-o",
+        "g",
+        "--",
+        "./grow",
+        "4",
+    ];
+    place.run(&words).succeeds();
+    let words = ["--fast", "16M", "--cache", "32K", "-q", "-o", "p.rlplace"];
+    place
+        .run(&[&["place", "g.rlprof"][..], &words].concat())
+        .succeeds();
+    let text = place.text("p.rlplace");
+    assert!(!text.contains("chunks"), "{text}");
+    let done = run(&place, &["--verify"], &["./grow", "8"]).ends_with(0);
+    let all = "all 10 MiB of accessed pages are where the file puts them";
+    assert!(done.err.contains(all), "{}", done.err);
+    // As far as the tier has room.
+    let done = run(&place, &["--verify"], &["./grow", "16"]).ends_with(3);
+    assert!(done.err.contains("no: 4 MiB of 20 MiB"), "{}", done.err);
+}
+
+/// Two blocks of different sizes by two calls on one line: as many MiB as the argument, and a
+/// quarter of that.
+const GROW: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+  size_t n = (size_t)atol(words[1]) << 17, m = n / 4; double s = 0;
+  double *a = malloc(n * 8), *b = malloc(m * 8);
+  for (size_t i = 0; i < n; i++) a[i] = i; for (size_t i = 0; i < m; i++) b[i] = i;
+  for (size_t i = 0; i < n; i++) s += a[i];
+  printf("%.0f\n", s + b[5]); return 0; }
+"#;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use reuselens_locality::{FileOffset, Frame, ObjectKind, Profile};
+use reuselens_locality::{ChunkedKey, FileOffset, Frame, ObjectKind, Profile};
 use reuselens_units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
@@ -311,6 +311,7 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
     let placed = plan.objects.iter();
     let placed = placed.filter(|placed| placed.reason == Reason::Placed);
     let (mut objects, mut left_out) = (Vec::new(), LeftOut::default());
+    let lengths = chunked_lengths(profile);
     for placed in placed {
         let object = &profile.objects[placed.candidate.object];
         if object.kind == ObjectKind::Static && shares_pages(object) {
@@ -336,21 +337,58 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
             paths: object.origins.clone(),
             chunks: placed.candidate.parts.clone(),
         };
-        add(&mut objects, file_object, &mut left_out);
+        let longest = object.chunked_key().and_then(|key| lengths.get(&key));
+        let longest = longest.copied().unwrap_or(0);
+        add(&mut objects, (file_object, longest), &mut left_out);
     }
-    (objects, left_out)
+    let whole = |(mut object, longest): (FileObject, u64)| {
+        // A block may be longer in another run, and all of it belongs there.
+        if object.chunks == [(0, longest)] {
+            object.chunks.clear();
+        }
+        object
+    };
+    (objects.into_iter().map(whole).collect(), left_out)
 }
 
-/// Adds an object, or its chunks to those of the same object. `run` finds an object by its paths,
-/// so all its chunks must be in one tier: those in others are left out.
-fn add(objects: &mut Vec<FileObject>, object: FileObject, left_out: &mut LeftOut) {
-    let same = objects
-        .iter_mut()
-        .find(|known| !object.chunks.is_empty() && known.paths == object.paths);
+/// The bytes of the longest block of each object that has chunks.
+fn chunked_lengths(profile: &Profile) -> BTreeMap<ChunkedKey<'_>, u64> {
+    let mut lengths = BTreeMap::new();
+    for object in &profile.objects {
+        if let (Some(part), Some(key)) = (object.part, object.chunked_key()) {
+            let longest: &mut u64 = lengths.entry(key).or_default();
+            *longest = part.longest.max(*longest);
+        }
+    }
+    lengths
+}
+
+/// Whether two objects of a plan are chunks of one. Chunks may come from other paths, where blocks
+/// of one path are shorter than those of another.
+fn are_chunks_of_one(one: &FileObject, other: &FileObject) -> bool {
+    let has_chunks = !one.chunks.is_empty() && !other.chunks.is_empty();
+    has_chunks && one.paths.iter().any(|path| other.paths.contains(path))
+}
+
+/// Adds an object with the bytes of its longest block, or its chunks to those of the same object.
+/// `run` finds an object by its paths, so all its chunks must be in one tier: those in others are
+/// left out.
+fn add(
+    objects: &mut Vec<(FileObject, u64)>,
+    (object, longest): (FileObject, u64),
+    left_out: &mut LeftOut,
+) {
+    let mut all = objects.iter_mut().map(|(known, _)| known);
+    let same = all.find(|known| are_chunks_of_one(known, &object));
     match same {
-        None => objects.push(object),
+        None => objects.push((object, longest)),
         Some(known) if known.tier == object.tier => {
             known.bytes = known.bytes.saturating_add(object.bytes);
+            for path in object.paths {
+                if !known.paths.contains(&path) {
+                    known.paths.push(path);
+                }
+            }
             for chunk in object.chunks {
                 let at = known.chunks.partition_point(|other| *other < chunk);
                 known.chunks.insert(at, chunk);

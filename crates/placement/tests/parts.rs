@@ -100,7 +100,7 @@ impl Made {
 
     fn plan(&self, objective: Objective) -> PlacementPlan {
         let machine = MemoryMachine::from_toml(MACHINE).unwrap();
-        let cache = machine.cache.unwrap();
+        let cache = machine.cache.unwrap().into();
         plan(&self.0, &machine, PlanOptions { objective, cache }).unwrap()
     }
 }
@@ -188,6 +188,40 @@ fn chunks_of_an_object_that_fits_are_the_object() {
         (&object.parts[..], object.bytes),
         (&[(0, MIB / 2)][..], MIB / 2)
     );
+}
+
+/// Blocks of a second path are shorter, so that only the first chunk has it.
+#[test]
+fn chunks_of_one_object_from_other_paths_are_one_object_of_the_file() {
+    let mut made = Made::new();
+    for start in [0, MIB] {
+        let part = ObjectPart {
+            start,
+            end: start + MIB,
+            chunk: MIB,
+            longest: 2 * MIB,
+        };
+        let object = made.object("big", MIB);
+        object.part = Some(part);
+        if start == 0 {
+            let second = FileOffset {
+                module: "program".to_owned(),
+                offset: 99,
+            };
+            object.origins.push(vec![second]);
+        }
+        let row = made.0.objects.len() as u32 - 1;
+        made.accesses(row, 0, 1000 + start);
+    }
+    let plan = made.plan(Objective::Misses);
+    assert_eq!(plan.objects.len(), 2);
+    let (file, _) = PlacementFile::new(&made.0, &plan).unwrap();
+    let [object] = &file.objects[..] else {
+        panic!("{:?}", file.objects)
+    };
+    assert_eq!((object.paths.len(), object.bytes), (2, 2 * MIB));
+    // All of it is placed, so longer blocks of another run are placed with all bytes too.
+    assert!(object.chunks.is_empty());
 }
 
 #[test]

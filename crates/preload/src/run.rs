@@ -102,6 +102,17 @@ impl PlacedRun {
         self.objects.iter().any(|object| self.has_misplaced(object))
     }
 
+    /// The planned bytes that were left to the ordinary allocator, though the system does not forbid
+    /// their tiers.
+    pub fn left_out(&self) -> u64 {
+        let allowed = self.objects.iter().filter(|object| {
+            let tier = self.tiers.get(object.tier);
+            !tier.is_some_and(TierOutcome::is_forbidden)
+        });
+        let bytes = allowed.map(|object| object.no_room_bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// Whether pages of an object were found elsewhere than planned, though the system does not
     /// forbid its tier.
     pub fn has_misplaced(&self, object: &ObjectOutcome) -> bool {

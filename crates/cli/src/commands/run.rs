@@ -30,7 +30,7 @@ pub struct Args {
     r#as: Vec<String>,
 
     /// Ask the kernel where the pages of each object are; print a table, and exit with 3 if some
-    /// are not as planned
+    /// are not as planned, or if a tier had no room for planned bytes
     #[arg(long)]
     verify: bool,
 
@@ -81,9 +81,9 @@ impl Args {
     }
 }
 
-/// The exit code: the program's, unless pages are not as planned.
+/// The exit code: the program's, unless pages are not as planned, or planned bytes were left out.
 fn code(run: &PlacedRun, verifies: bool) -> ExitCode {
-    match verifies && run.is_misplaced() {
+    match verifies && (run.is_misplaced() || run.left_out() > 0) {
         true => ExitCode::from(LIMIT_BROKEN),
         false => passed_on(run.status),
     }

@@ -155,11 +155,13 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
         _ => bytes.max(align).checked_next_power_of_two()?,
     };
     if align > HUGE_PAGE || wanted > 1 << 46 {
+        plan::count_no_room(number, bytes);
         return None;
     }
     let found = locked(|state| {
         if !state.reserve() {
             plan::add(head::NO_RANGE, 1);
+            plan::count_no_room(number, bytes);
             return None;
         }
         let found = match wanted <= SMALL && !has_chunks {

@@ -11,8 +11,8 @@ use reuselens_units::{Bytes, counted, shown};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// Where the pages of each object were, as a table with the judgement after it. The table has the
-/// `top` largest objects, or those of at least 1 % of all bytes, and all that are not as planned;
-/// the others are one row for each verdict. `width` is that of the terminal, 60 at least. Ends with
+/// `top` largest objects, or those of at least 1 % of all bytes, and all that are not as planned or
+/// that the tier had no room for; the others are one row for each verdict. `width` is that of the terminal, 60 at least. Ends with
 /// a line break.
 pub fn placed_run_text(
     file: &PlacementFile,
@@ -36,6 +36,7 @@ pub fn placed_run_text(
         TextColumn::left("as"),
         TextColumn::right("blocks"),
         TextColumn::right("placed"),
+        TextColumn::right("left out"),
         TextColumn::right("as planned"),
         TextColumn::right("elsewhere"),
         TextColumn::right("untouched"),
@@ -47,7 +48,8 @@ pub fn placed_run_text(
     for ((object, outcome), is_large) in objects(file, run).zip(largest) {
         let tier = file.tier(&object.tier).unwrap_or(0);
         let verdict = verdict(run, object, outcome, tier);
-        if verdict == NO || (is_large && verdict != NOT_SEEN) {
+        let is_short = outcome.no_room_bytes > 0;
+        if verdict == NO || is_short || (is_large && verdict != NOT_SEEN) {
             let way = run.tiers.get(tier).map(|tier| tier.way.to_string());
             let head = [
                 object.name.clone(),
@@ -85,6 +87,7 @@ fn row(head: [String; 3], outcome: &ObjectOutcome, verdict: &str) -> Vec<String>
     let counts = [
         outcome.blocks.to_string(),
         bytes(outcome.placed),
+        bytes(outcome.no_room_bytes),
         bytes(outcome.as_planned),
         bytes(outcome.elsewhere),
         bytes(outcome.untouched),
@@ -97,6 +100,7 @@ fn sum_of(a: &ObjectOutcome, b: &ObjectOutcome) -> ObjectOutcome {
     ObjectOutcome {
         blocks: a.blocks.saturating_add(b.blocks),
         placed: a.placed.saturating_add(b.placed),
+        no_room_bytes: a.no_room_bytes.saturating_add(b.no_room_bytes),
         as_planned: a.as_planned.saturating_add(b.as_planned),
         elsewhere: a.elsewhere.saturating_add(b.elsewhere),
         untouched: a.untouched.saturating_add(b.untouched),
@@ -185,6 +189,19 @@ fn judgement(run: &PlacedRun) -> String {
             Bytes(elsewhere.saturating_add(planned)),
             counted(misplaced().count() as u64, "object", "objects")
         );
+    }
+    let left_out = run.left_out();
+    if left_out > 0 {
+        let placed = total(run.objects.iter().map(|object| object.placed));
+        let mut text = format!(
+            "no: {} of {} that the file puts into fast memory had no room there",
+            Bytes(left_out),
+            Bytes(left_out.saturating_add(placed))
+        );
+        if planned > 0 {
+            let _ = write!(text, "; {} of the others are as planned", Bytes(planned));
+        }
+        return text;
     }
     if forbidden || planned == 0 && any(|object| object.unknown) {
         return "skipped: the system did not allow it".to_owned();
@@ -371,5 +388,18 @@ mod tests {
         let mut partly = run(&[7, 0]);
         partly.objects[1].placed = 2048;
         assert!(judgement(&partly).contains("; 2 KiB of other objects were not verified"));
+    }
+
+    #[test]
+    fn planned_bytes_without_room_are_no_success() {
+        let mut short = run(&[2048, 0]);
+        assert_eq!(short.left_out(), 0);
+        (short.objects[1].no_room, short.objects[1].no_room_bytes) = (1, 1024);
+        assert_eq!(short.left_out(), 1024);
+        assert_eq!(
+            judgement(&short),
+            "no: 1 KiB of 3 KiB that the file puts into fast memory had no room there; 2 KiB of \
+             the others are as planned"
+        );
     }
 }
