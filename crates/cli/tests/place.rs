@@ -371,8 +371,10 @@ fn cache_is_given_by_its_name() {
     let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "24K:4"];
     place
         .run(&words)
-        .fails(2)
-        .says(&["leave the ways out: --cache 24K"]);
+        .succeeds()
+        .prints(&["24 KiB of cache in front do not serve (4-way LRU, expected)"]);
+    let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "24K:7"];
+    place.run(&words).fails(2).says(&["sets of 7 ways"]);
 }
 
 #[test]
@@ -401,6 +403,48 @@ fn machines_with_hbm_cxl_and_huge_pages_come_with_it() {
         .run(&["place", "t.rlprof", "--machine", "m.xml"])
         .fails(2)
         .says(&["m.xml: no memory node is described"]);
+}
+
+/// A machine of hwloc whose fast tier has more bandwidth and a higher latency.
+const HBM_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x1" nodeset="0x3" gp_index="1">
+    <object type="NUMANode" os_index="0" cpuset="0x1" nodeset="0x1" gp_index="3"
+      local_memory="137438953472" subtype="DRAM"/>
+    <object type="NUMANode" os_index="1" cpuset="0x1" nodeset="0x2" gp_index="4"
+      local_memory="17179869184" subtype="HBM"/>
+  </object>
+  <memattr name="Bandwidth" flags="5">
+    <memattr_value target_obj_gp_index="3" value="100000" initiator_cpuset="0x1"/>
+    <memattr_value target_obj_gp_index="4" value="400000" initiator_cpuset="0x1"/>
+  </memattr>
+  <memattr name="Latency" flags="6">
+    <memattr_value target_obj_gp_index="3" value="110" initiator_cpuset="0x1"/>
+    <memattr_value target_obj_gp_index="4" value="130" initiator_cpuset="0x1"/>
+  </memattr>
+</topology>
+"#;
+
+#[test]
+fn parallelism_is_an_option_where_the_machine_states_none() {
+    let place = transposed();
+    place.write("hbm.xml", HBM_XML);
+    let time = |machine: &str, more: &[&str]| {
+        let words = ["place", "t.rlprof", "--machine", machine, "--cache", "24K"];
+        place.run(&[&words[..], &["--objective", "time"], more].concat())
+    };
+    // One thread gains nothing (hwloc's bandwidths are MiB/s: a line takes 0.61 ns, of 130 ns), and the message says from which number on something does.
+    time("hbm.xml", &[]).fails(1).says(&[
+        "with 10 misses at a time (10 line-fill buffers for each of 1 thread)",
+        "add --parallelism 213",
+    ]);
+    let done = time("hbm.xml", &["--parallelism", "213"]).succeeds();
+    done.prints(&["213 at a time"]);
+    time("hbm.xml", &["--parallelism", "0"])
+        .fails(2)
+        .says(&["it must be a number from 1 to 1,000,000"]);
+    // A miss of the TLB moves no page.
+    time("hugepages", &["--fast", "600K"]).succeeds();
 }
 
 #[test]

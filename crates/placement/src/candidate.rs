@@ -1,9 +1,10 @@
 //! The objects of a profile that a placement can move, and what is known of each.
 
-use reuselens_locality::{FileOffset, Frame, Object, ObjectKind, Profile};
+use reuselens_locality::{CacheSize, FileOffset, Frame, Object, ObjectKind, Profile};
 use reuselens_units::Bytes;
 
 use crate::chunks;
+use crate::front_cache::FrontCache;
 
 /// An object that a placement can move, with all that decides about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,9 +106,8 @@ pub struct Unplaceable {
 /// What is taken for a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidateOptions {
-    /// The size of the cache in front of the memory; misses are those of a fully associative LRU
-    /// cache of that size.
-    pub cache: Bytes,
+    /// The cache in front of the memory. With sets, misses are those to expect by the model.
+    pub cache: CacheSize,
     /// Whether memory is placed page by page, as the system does it. A scratchpad takes any bytes.
     pub by_pages: bool,
     /// Chunks of large objects are joined up to this many bytes; `None` joins all of an object.
@@ -146,8 +146,8 @@ fn live(object: &Object) -> Option<(u64, u64)> {
 }
 
 /// All objects with what is counted of them.
-fn counted(profile: &Profile, cache: Bytes) -> Vec<Candidate> {
-    let items = cache.items(profile.granularity).get();
+fn counted(profile: &Profile, cache: CacheSize) -> Vec<Candidate> {
+    let cache = FrontCache::new(cache, profile.granularity);
     let mut all: Vec<Candidate> = profile
         .objects
         .iter()
@@ -174,7 +174,7 @@ fn counted(profile: &Profile, cache: Bytes) -> Vec<Candidate> {
         candidate.accesses = candidate.accesses.saturating_add(accesses);
         candidate.misses = candidate
             .misses
-            .saturating_add(cell.histogram.misses(items));
+            .saturating_add(cache.misses(&cell.histogram));
         if matches!(kind, "store" | "atomic" | "range store") {
             candidate.stores = candidate.stores.saturating_add(accesses);
         }

@@ -42,6 +42,7 @@ mod chunks;
 mod curve;
 mod file;
 mod flexmalloc;
+mod front_cache;
 mod greedy;
 mod machine;
 mod objective;
@@ -63,7 +64,10 @@ pub use file::{
     PlacementFile, PlacementFileError,
 };
 pub use flexmalloc::{ImportError, Imported, import_flexmalloc};
-pub use machine::{MachineFileError, MemoryMachine, MemoryTier, SHIPPED, TierKind, TierScope};
+pub use machine::{
+    LINE_FILL_BUFFERS, MachineFileError, MemoryMachine, MemoryTier, PARALLELISM, SHIPPED, TierKind,
+    TierScope,
+};
 pub use objective::Objective;
 pub use phases::{ContextAdvice, ContextUse, Phase, PhaseVerdict, Phases};
 pub use plan::{Placed, PlacementPlan, PlanError, PlanOptions, Reason, RuleResult, TierUse, plan};

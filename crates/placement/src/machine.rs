@@ -80,14 +80,23 @@ pub struct MemoryMachine {
     pub tiers: Vec<MemoryTier>,
     /// The hardware cache in front of the tiers, if the file names one.
     pub cache: Option<Bytes>,
-    /// Accesses of all threads that wait for memory at the same time, at least 1.
-    pub parallelism: f64,
-    /// The bytes of an item that the values are for, if they are for pages and not for lines.
+    /// Accesses of all threads that wait for memory at the same time, at least 1; `None` takes
+    /// [`LINE_FILL_BUFFERS`] for each thread of the program.
+    pub parallelism: Option<f64>,
+    /// The bytes of an item that the values are for, if they are for pages and not for lines: a
+    /// miss is then one of the TLB, and moves no data.
     pub granularity: Option<Bytes>,
 }
 
+/// Misses of one core that wait for memory at the same time: the line-fill buffers of a first-level
+/// data cache. Intel's cores have 10 from Nehalem to Skylake (Intel 64 and IA-32 Architectures
+/// Optimization Reference Manual, table of Skylake's caches), later ones 12 to 16.
+pub const LINE_FILL_BUFFERS: usize = 10;
+
 /// Latencies that a tier can have, up to a second: sums of all accesses of a run stay finite.
 const LATENCIES: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
+/// Misses that can wait at the same time.
+pub const PARALLELISM: std::ops::Range<f64> = 1.0..1e6;
 /// Bandwidths that a tier can have.
 const BANDWIDTHS: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 
@@ -149,8 +158,8 @@ struct MachineFile {
     source: String,
     #[serde(default)]
     cache: Option<String>,
-    #[serde(default = "one")]
-    parallelism: f64,
+    #[serde(default)]
+    parallelism: Option<f64>,
     #[serde(default)]
     granularity: Option<String>,
     #[serde(default)]
@@ -170,10 +179,6 @@ struct TierEntry {
     scope: TierScope,
     #[serde(default, rename = "as")]
     way: Option<String>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl MemoryMachine {
@@ -222,7 +227,7 @@ impl MemoryMachine {
             source: String::new(),
             tiers: vec![tier("fast", Some(capacity), 0.0), tier("slow", None, 1.0)],
             cache: None,
-            parallelism: 1.0,
+            parallelism: Some(1.0),
             granularity: None,
         }
     }
@@ -255,6 +260,13 @@ impl MemoryMachine {
         is_known.then(|| from.latency.max(to.latency) + bytes as f64 / bandwidth * 1000.0)
     }
 
+    /// The accesses that wait for memory at the same time, by a program of this many threads.
+    pub fn parallelism_of(&self, threads: usize) -> f64 {
+        let buffers = threads.max(1).saturating_mul(LINE_FILL_BUFFERS) as f64;
+        self.parallelism
+            .unwrap_or(buffers.min(PARALLELISM.end - 1.0))
+    }
+
     /// Whether the system places data in it, page by page; software fills scratchpads byte by byte.
     pub fn is_paged(&self) -> bool {
         self.tiers.iter().all(|tier| tier.kind != TierKind::Spm)
@@ -269,11 +281,13 @@ impl MemoryMachine {
         if self.tiers.len() < 2 {
             return Err(MachineFileError::OneTier(self.tiers.len()));
         }
-        if !(1.0..1e6).contains(&self.parallelism) {
+        if let Some(parallelism) = self.parallelism
+            && !PARALLELISM.contains(&parallelism)
+        {
             return Err(MachineFileError::Value {
                 of: String::new(),
                 field: "parallelism",
-                value: self.parallelism.to_string(),
+                value: parallelism.to_string(),
                 wanted: "from 1 to 1,000,000 accesses",
             });
         }

@@ -18,7 +18,8 @@ pub enum Objective {
     Misses,
     /// The time that the program waits for memory: the accesses that the caches do not serve, each
     /// as long as its latency divided by the accesses that wait at the same time, or as long as the
-    /// bandwidth needs for a cache line, whichever is longer. A model, not a measurement.
+    /// bandwidth needs for a cache line, whichever is longer. A miss of the TLB moves nothing. A
+    /// model, not a measurement.
     Time,
 }
 
@@ -54,7 +55,9 @@ impl Objective {
     /// ns: one, or for accesses the latency that one saves at most.
     pub fn nanoseconds(self, machine: &MemoryMachine) -> f64 {
         match self {
-            Objective::F | Objective::Misses => machine.slowest().latency / machine.parallelism,
+            Objective::F | Objective::Misses => {
+                machine.slowest().latency / machine.parallelism_of(1)
+            }
             Objective::Time => 1.0,
         }
     }
@@ -72,9 +75,31 @@ impl Objective {
 /// How long a miss keeps the program waiting in `tier`, in the machine's unit of latency (ns where
 /// bandwidths are to mean anything).
 fn access_time(machine: &MemoryMachine, tier: &MemoryTier, line: u64) -> f64 {
-    // MB/s are bytes per µs, so a line takes `line / bandwidth` µs.
-    let transfer = line as f64 / tier.bandwidth * 1000.0;
-    (tier.latency / machine.parallelism).max(transfer)
+    (tier.latency / machine.parallelism_of(1)).max(transfer_time(machine, tier, line))
+}
+
+/// How long the bandwidth of `tier` needs for what a miss moves, in ns.
+fn transfer_time(machine: &MemoryMachine, tier: &MemoryTier, line: u64) -> f64 {
+    match machine.granularity {
+        // A miss of the TLB: the page stays where it is.
+        Some(_) => 0.0,
+        // MB/s are bytes per µs, so a line takes `line / bandwidth` µs.
+        None => line as f64 / tier.bandwidth * 1000.0,
+    }
+}
+
+/// The least number of misses that must wait at the same time so that a tier gains time over the
+/// slowest, and the tier; `None` if none ever does.
+pub(crate) fn least_parallelism<'a>(
+    machine: &'a MemoryMachine,
+    line: u64,
+) -> Option<(f64, &'a MemoryTier)> {
+    let slowest = machine.slowest();
+    let limit = transfer_time(machine, slowest, line);
+    let gains = |tier: &&MemoryTier| transfer_time(machine, tier, line) < limit;
+    let least = |tier: &'a MemoryTier| ((tier.latency / limit).floor() + 1.0, tier);
+    let tiers = machine.tiers.iter().filter(gains).map(least);
+    tiers.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 impl fmt::Display for Objective {

@@ -7,10 +7,11 @@
 //! data that differ from the plan of the run, and again at its end to go back. Contexts with
 //! little reuse, or that the caches hold, gain little whatever is placed (section 2.5.3).
 
-use reuselens_locality::{Frame, Profile};
+use reuselens_locality::{CacheSize, Frame, Profile};
 use reuselens_units::{Bytes, Items};
 
 use crate::candidate::Candidate;
+use crate::front_cache::FrontCache;
 use crate::machine::MemoryMachine;
 use crate::objective::Objective;
 use crate::optimum;
@@ -124,7 +125,7 @@ pub(crate) struct PhaseInput<'a> {
     pub profile: &'a Profile,
     pub machine: &'a MemoryMachine,
     pub objective: Objective,
-    pub cache: Bytes,
+    pub cache: CacheSize,
     /// The candidates, and their problem over the run.
     pub candidates: &'a [Candidate],
     pub problem: &'a Problem,
@@ -192,14 +193,14 @@ struct ContextCounts {
 }
 
 impl ContextCounts {
-    fn new(profile: &Profile, cache: Bytes) -> ContextCounts {
-        let items = cache.items(profile.granularity).get();
+    fn new(profile: &Profile, cache: CacheSize) -> ContextCounts {
+        let cache = FrontCache::new(cache, profile.granularity);
         let count = profile.contexts.len();
         let (mut accesses, mut misses) = (vec![0_u64; count], vec![0_u64; count]);
         for cell in &profile.cells {
             let context = cell.context as usize;
             accesses[context] = accesses[context].saturating_add(cell.histogram.accesses());
-            misses[context] = misses[context].saturating_add(cell.histogram.misses(items));
+            misses[context] = misses[context].saturating_add(cache.misses(&cell.histogram));
         }
         for context in (1..count).rev() {
             let parent = profile.contexts[context].parent as usize;
@@ -228,7 +229,7 @@ fn context_use(
     );
     let advice = match footprint {
         None => ContextAdvice::Unknown,
-        Some(footprint) if footprint <= input.cache => ContextAdvice::FitsCache,
+        Some(footprint) if footprint <= input.cache.bytes => ContextAdvice::FitsCache,
         Some(footprint) if density(accesses, footprint) < LITTLE * all => {
             ContextAdvice::LittleReuse
         }
@@ -259,7 +260,7 @@ fn calls(profile: &Profile, context: usize) -> Vec<Frame> {
 
 /// By phase, what each candidate counts with in it.
 fn weights(input: &PhaseInput<'_>, phase_of: &[Option<usize>], phases: usize) -> Vec<Vec<f64>> {
-    let items = input.cache.items(input.profile.granularity).get();
+    let cache = FrontCache::new(input.cache, input.profile.granularity);
     let mut candidate_of = vec![None; input.profile.objects.len()];
     for (index, candidate) in input.candidates.iter().enumerate() {
         for &row in &candidate.rows {
@@ -272,7 +273,7 @@ fn weights(input: &PhaseInput<'_>, phase_of: &[Option<usize>], phases: usize) ->
         if let (Some(phase), Some(candidate)) = (phase, candidate_of[cell.object as usize]) {
             weights[phase][candidate] += match input.objective {
                 Objective::F => cell.histogram.accesses(),
-                Objective::Misses | Objective::Time => cell.histogram.misses(items),
+                Objective::Misses | Objective::Time => cache.misses(&cell.histogram),
             } as f64;
         }
     }

@@ -1,12 +1,14 @@
 //! A plan: what goes where, why, and how good that is.
 
-use reuselens_locality::Profile;
-use reuselens_units::{Bytes, Items};
+use std::collections::BTreeSet;
+
+use reuselens_locality::{CacheSize, Profile};
+use reuselens_units::{Bytes, Items, counted};
 use thiserror::Error;
 
 use crate::candidate::{Candidate, CandidateOptions, Unplaceable, candidates};
-use crate::machine::{MemoryMachine, TierScope};
-use crate::objective::Objective;
+use crate::machine::{LINE_FILL_BUFFERS, MemoryMachine, TierScope};
+use crate::objective::{Objective, least_parallelism};
 use crate::optimum::{self, NODES, NODES_OF_LIVES, Optimum};
 use crate::phases::{self, PhaseInput, Phases};
 use crate::problem::{Problem, ProblemBin, ProblemItem};
@@ -21,7 +23,7 @@ pub struct PlanOptions {
     /// What to make large.
     pub objective: Objective,
     /// The cache in front of the memory.
-    pub cache: Bytes,
+    pub cache: CacheSize,
 }
 
 /// Why an object is where it is.
@@ -85,12 +87,14 @@ pub struct TierUse {
 /// A plan for a profile on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacementPlan {
-    /// The machine.
+    /// The machine, with the parallelism that was planned for.
     pub machine: MemoryMachine,
+    /// The threads that the parallelism was taken from, if nothing states it.
+    pub assumed_threads: Option<usize>,
     /// What was made large.
     pub objective: Objective,
     /// The cache in front.
-    pub cache: Bytes,
+    pub cache: CacheSize,
     /// All accesses of the profile.
     pub accesses: u64,
     /// Those that the cache does not serve.
@@ -126,7 +130,7 @@ impl PlacementPlan {
     /// Whether the cache in front holds all data of the program, so that only first accesses miss
     /// and misses say little.
     pub fn is_all_cached(&self) -> bool {
-        self.objective != Objective::F && self.footprint <= self.cache
+        self.objective != Objective::F && self.footprint <= self.cache.bytes
     }
 }
 
@@ -150,7 +154,7 @@ pub enum PlanError {
         /// The objective.
         objective: Objective,
         /// What makes them equal, and what to change.
-        why: &'static str,
+        why: String,
     },
     /// The distances of the profile end before the cache does.
     #[error(
@@ -176,17 +180,24 @@ pub fn plan(
     options: PlanOptions,
 ) -> Result<PlacementPlan, PlanError> {
     let PlanOptions { objective, cache } = options;
-    check_reach(profile, cache)?;
+    check_reach(profile, cache.bytes)?;
     let (candidates, others) = candidates(profile, candidate_options(machine, cache));
     if candidates.is_empty() {
         return Err(PlanError::NothingToPlace);
     }
+    let threads = threads(&candidates);
+    let assumed_threads = machine.parallelism.is_none().then_some(threads);
+    let machine = &MemoryMachine {
+        parallelism: Some(machine.parallelism_of(threads)),
+        ..machine.clone()
+    };
     let problem = Problem {
         items: candidates.iter().map(|it| item(it, objective)).collect(),
         bins: bins(profile, machine, objective, &candidates),
     };
     if problem.bins.is_empty() {
-        return Err(no_gain(machine, objective));
+        let line = profile.granularity.bytes();
+        return Err(no_gain(machine, objective, (assumed_threads, line)));
     }
     let gainless = gainless(machine, &problem);
     let shares_room = problem.items.iter().any(|item| item.live.is_some());
@@ -207,6 +218,7 @@ pub fn plan(
     let misses = tiers.iter().map(|tier| tier.misses);
     Ok(PlacementPlan {
         machine: machine.clone(),
+        assumed_threads,
         objective,
         cache,
         accesses: profile.histogram.accesses(),
@@ -225,7 +237,7 @@ pub fn plan(
 }
 
 /// What is taken for a candidate on this machine.
-pub(crate) fn candidate_options(machine: &MemoryMachine, cache: Bytes) -> CandidateOptions {
+pub(crate) fn candidate_options(machine: &MemoryMachine, cache: CacheSize) -> CandidateOptions {
     let fast = machine.tiers[0].capacity;
     CandidateOptions {
         cache,
@@ -314,12 +326,32 @@ fn gainless(machine: &MemoryMachine, problem: &Problem) -> Vec<usize> {
         .collect()
 }
 
-fn no_gain(machine: &MemoryMachine, objective: Objective) -> PlanError {
-    let why = match objective {
-        Objective::Time => {
-            "with this parallelism a miss costs as much in each; set `parallelism` in the machine file to the misses that wait at the same time, or take --objective misses"
-        }
-        _ => "their latency and bandwidth are no better; check them in the machine file",
+/// The number of threads that access what can be placed.
+fn threads(candidates: &[Candidate]) -> usize {
+    let threads = candidates.iter().flat_map(|it| it.by_thread.iter());
+    let threads: BTreeSet<u32> = threads.map(|(thread, _)| *thread).collect();
+    threads.len()
+}
+
+/// `assumed`: the threads that the parallelism was taken from, if nothing states it.
+fn no_gain(
+    machine: &MemoryMachine,
+    objective: Objective,
+    (assumed, line): (Option<usize>, u64),
+) -> PlanError {
+    let least = least_parallelism(machine, line).filter(|_| objective == Objective::Time);
+    let why = match least {
+        Some((least, tier)) => format!(
+            "with {} at a time{} one costs no less there; {} gains from {least} on: add --parallelism \
+             {least} if so many wait at the same time, or take --objective misses",
+            counted(machine.parallelism_of(1) as u64, "miss", "misses"),
+            assumed.map_or_else(String::new, |threads| format!(
+                " ({LINE_FILL_BUFFERS} line-fill buffers for each of {})",
+                counted(threads as u64, "thread", "threads")
+            )),
+            tier.name
+        ),
+        None => "their latency and bandwidth are no better; check them in the machine file".into(),
     };
     PlanError::NoGain {
         machine: machine.name.clone(),

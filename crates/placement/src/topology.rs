@@ -283,7 +283,7 @@ fn machine(
         ),
         tiers,
         cache,
-        parallelism: 1.0,
+        parallelism: None,
         granularity: None,
     };
     machine.check().map_err(|error| TopologyError::Form {

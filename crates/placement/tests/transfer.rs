@@ -42,7 +42,7 @@ fn planned(profile: &Profile) -> PlacementPlan {
     let machine = MemoryMachine::of_fast_memory(Bytes(100_000));
     let options = PlanOptions {
         objective: Objective::F,
-        cache: Bytes(0),
+        cache: Bytes(0).into(),
     };
     plan(profile, &machine, options).unwrap()
 }

@@ -60,7 +60,7 @@ fn planned_on(machine: &MemoryMachine, objective: Objective) -> (Profile, Placem
     }
     let options = PlanOptions {
         objective,
-        cache: Bytes(1 << 16),
+        cache: Bytes(1 << 16).into(),
     };
     let plan = plan(&profile, machine, options).unwrap();
     (profile, plan)
@@ -179,7 +179,7 @@ fn phases_and_contexts_of_one_name_have_the_calls_that_distinguish_them() {
     let machine = MemoryMachine::from_toml(MACHINE).unwrap();
     let options = PlanOptions {
         objective: Objective::Time,
-        cache: Bytes(1 << 16),
+        cache: Bytes(1 << 16).into(),
     };
     let plan = plan(&profile, &machine, options).unwrap();
     let text = placement_text(&report(&profile, &plan), 10, 140, false);
@@ -217,7 +217,7 @@ fn chunks_are_one_row_of_the_text_and_all_named_on_the_page() {
     let machine = MemoryMachine::from_toml(MACHINE).unwrap();
     let options = PlanOptions {
         objective: Objective::Misses,
-        cache: Bytes(1 << 16),
+        cache: Bytes(1 << 16).into(),
     };
     let plan = plan(&profile, &machine, options).unwrap();
     let text = placement_text(&report(&profile, &plan), 10, 140, false);

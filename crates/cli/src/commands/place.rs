@@ -8,8 +8,8 @@ use reuselens::io::AtomicFile;
 use reuselens::locality::{CacheSize, CacheSpec, Profile};
 use reuselens::units::{Bytes, counted, shown, shown_json};
 use reuselens_placement::{
-    MAX_FILE_BYTES, MemoryMachine, Objective, PlacementFile, PlacementPlan, PlanOptions,
-    import_flexmalloc, plan,
+    MAX_FILE_BYTES, MemoryMachine, Objective, PARALLELISM, PlacementFile, PlacementPlan,
+    PlanOptions, import_flexmalloc, plan,
 };
 use reuselens_report::{PlacementReport, placement_json, placement_page, placement_text};
 
@@ -46,10 +46,15 @@ pub struct Args {
     #[arg(long, value_name = "OBJECTIVE", default_value = "misses")]
     objective: Objective,
 
-    /// The cache in front of the memory: its size, or its name on the profile's machine (1M, L2)
-    /// [default: the machine file's, else the last cache of the machine that the profile is from]
+    /// The cache in front of the memory: its size, with :WAYS for sets, or its name on the profile's
+    /// machine (1M, 1M:8, L2) [default: the machine file's, else the last cache of the machine that the profile is from]
     #[arg(long, value_name = "CACHE")]
     cache: Option<String>,
+
+    /// Misses of all threads that wait for memory at the same time, for times [default: the machine
+    /// file's, else 10 for each thread of the profile, the line-fill buffers of a core]
+    #[arg(long, value_name = "N", value_parser = parallelism, requires = "machine")]
+    parallelism: Option<f64>,
 
     #[command(flatten)]
     input: PredictedArgs,
@@ -101,13 +106,20 @@ fn fast_size(text: &str) -> Result<FastSize, String> {
     Ok(FastSize { bytes, has_unit })
 }
 
+fn parallelism(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| PARALLELISM.contains(number));
+    number.ok_or_else(|| "it must be a number from 1 to 1,000,000".to_owned())
+}
+
 /// A size below this, a page, without a unit was hardly meant in bytes.
 const FEW_BYTES: u64 = 4096;
 
 impl Args {
     /// Plans.
     pub fn run(self) -> Outcome {
-        let machine = self.memory()?;
+        let mut machine = self.memory()?;
+        machine.parallelism = self.parallelism.or(machine.parallelism);
         if self.objective == Objective::Time && self.machine.is_none() {
             let text = "--fast gives no latency or bandwidth to compute times from; describe the \
                         machine in a file and name it with --machine, or take --objective misses";
@@ -330,16 +342,20 @@ impl Args {
         }
     }
 
-    /// The size of the cache in front of the memory.
-    fn cache_in_front(&self, machine: &MemoryMachine, profile: &Profile) -> anyhow::Result<Bytes> {
+    /// The cache in front of the memory.
+    fn cache_in_front(
+        &self,
+        machine: &MemoryMachine,
+        profile: &Profile,
+    ) -> anyhow::Result<CacheSize> {
         let known = profile.machine.data_caches();
-        let last = known.last().map(|cache| cache.size);
+        let last = known.last().map(|cache| cache.size.into());
         let asked = self.cache.as_deref();
         let asked = asked.map(|text| asked_cache(text, profile)).transpose()?;
-        match asked.or(machine.cache).or(last) {
+        match asked.or(machine.cache.map(CacheSize::from)).or(last) {
             Some(size) => Ok(size),
             // The published metric does not need caches.
-            None if self.objective == Objective::F => Ok(Bytes(0)),
+            None if self.objective == Objective::F => Ok(Bytes(0).into()),
             None => {
                 let text = "the profile does not say which caches its machine has; add --cache SIZE, \
                             as in --cache 1M";
@@ -358,7 +374,7 @@ fn run_it(path: &Path, command: &str) -> String {
 }
 
 /// The cache that `--cache` names.
-fn asked_cache(text: &str, profile: &Profile) -> Result<Bytes, Usage> {
+fn asked_cache(text: &str, profile: &Profile) -> Result<CacheSize, Usage> {
     let spec = text.parse::<CacheSpec>();
     let spec = spec.map_err(|error| Usage(format!("--cache {text}: {error}")))?;
     match spec.on(&profile.machine) {
@@ -368,12 +384,10 @@ fn asked_cache(text: &str, profile: &Profile) -> Result<Bytes, Usage> {
             "--cache {text}: a cache of 0 bytes serves nothing; take --objective f to count all \
              accesses, or give a size, as in --cache 1M"
         ))),
-        Some(CacheSize { bytes, ways: 0 }) => Ok(bytes),
-        Some(_) => Err(Usage(format!(
-            "--cache {text}: misses are those of a fully associative cache here; leave the ways \
-             out: --cache {}",
-            text.split(':').next().unwrap_or_default()
-        ))),
+        Some(cache) => match cache.model(profile.granularity) {
+            Ok(_) => Ok(cache),
+            Err(error) => Err(Usage(format!("--cache {text}: {error}"))),
+        },
         None => {
             let known = profile.machine.data_caches();
             let known: Vec<String> = known.iter().map(|cache| cache.name()).collect();

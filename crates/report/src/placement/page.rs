@@ -134,7 +134,7 @@ fn headline(out: &mut String, report: &PlacementReport) {
             out,
             "<p class=\"lead\">All data of the program ({}) fits into the cache of {}, so this plan \
              says little.</p>",
-            plan.footprint, plan.cache
+            plan.footprint, plan.cache.bytes
         );
     }
 }

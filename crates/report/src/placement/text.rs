@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use reuselens_locality::total;
-use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
-use reuselens_units::{Bytes, shown};
+use reuselens_placement::{LINE_FILL_BUFFERS, Objective, Placed, PlacementPlan, Reason, TierScope};
+use reuselens_units::{Bytes, counted, shown};
 
 use super::objects::objects;
 use super::phases::{contexts, phases};
@@ -91,14 +91,30 @@ pub(super) fn objective(plan: &PlacementPlan) -> String {
     match plan.objective {
         Objective::F => "f: accesses, whoever serves them".to_owned(),
         Objective::Misses => format!(
-            "misses: accesses that {} of cache in front do not serve (fully associative LRU)",
-            plan.cache
+            "misses: accesses that {} of cache in front do not serve ({})",
+            plan.cache.bytes,
+            cache_model(plan)
         ),
         Objective::Time => format!(
-            "time: what accesses that {} of cache do not serve wait for latency and bandwidth (a \
-             model, not a measurement)",
-            plan.cache
+            "time: what accesses that {} of cache do not serve ({}) wait for latency and bandwidth, \
+             {} at a time{} (a model, not a measurement)",
+            plan.cache.bytes,
+            cache_model(plan),
+            plan.machine.parallelism_of(1),
+            plan.assumed_threads
+                .map_or_else(String::new, |threads| format!(
+                    ": {LINE_FILL_BUFFERS} line-fill buffers for each of {}, or else --parallelism",
+                    counted(threads as u64, "thread", "threads")
+                ))
         ),
+    }
+}
+
+/// What the cache in front is taken for.
+fn cache_model(plan: &PlacementPlan) -> String {
+    match plan.cache.ways {
+        0 => "fully associative LRU".to_owned(),
+        ways => format!("{ways}-way LRU, expected"),
     }
 }
 
@@ -122,7 +138,7 @@ fn all_cached(plan: &PlacementPlan) -> String {
         "all data of the program ({}) fits into {} of cache, so only first accesses miss and this \
          plan says little; profile a larger input, or add --cache SIZE with less than {0} (as in \
          --cache L2), or --objective f",
-        plan.footprint, plan.cache
+        plan.footprint, plan.cache.bytes
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reuselens::locality::Profile;
+use reuselens::locality::{CacheSize, Profile};
 use reuselens::units::Bytes;
 use reuselens_placement::{PlacementPlan, PlanOptions, TransferredPlan, plan, worth_elsewhere};
 use reuselens_predict::{PredictOptions, PredictedProfile, predict_profile};
@@ -123,7 +123,10 @@ impl Predicted {
         let times = size / self.run.size;
         let options = PlanOptions {
             objective: planned.objective,
-            cache: Bytes((planned.cache.get() as f64 * times).round() as u64),
+            cache: CacheSize {
+                bytes: Bytes((planned.cache.bytes.get() as f64 * times).round() as u64),
+                ..planned.cache
+            },
         };
         let again = plan(&predicted, &planned.machine.scaled(times), options).ok()?;
         worth_elsewhere(&again, &predicted, &self.runs[*largest]).ok()
