@@ -1,6 +1,6 @@
 //! [`ScopeTracker`]: the loops and calls that a thread is in, with the times when they began.
 
-use reuselens_control_flow::{BasicBlock, NestTracker, NestedLoop};
+use reuselens_control_flow::{BasicBlock, LoopState, NestTracker, NestedLoop};
 use reuselens_locality::{Carrier, ScopeKind};
 
 /// The scope that was active at an earlier time and still is.
@@ -28,27 +28,59 @@ impl ActiveScope {
     }
 }
 
+/// The time, which is all that a loop remembers: when it was entered, and when its present iteration
+/// began.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    now: u64,
+}
+
+impl LoopState for Clock {
+    type Moment = u64;
+    type Iteration = u64;
+    const GUESSES: bool = true;
+
+    #[inline]
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    #[inline]
+    fn first_iteration(&self, entry: &u64) -> u64 {
+        *entry
+    }
+
+    #[inline]
+    fn iterate(&mut self, _: &u64, iteration: &mut u64) {
+        *iteration = self.now;
+    }
+
+    #[inline]
+    fn leave(&mut self, _: &u64) {}
+}
+
 /// The scopes of one thread.
 ///
 /// A loop is known from the first time that it is closed: before, what is in its first iteration
 /// counts for the scope around it. See [`NestTracker`].
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeTracker {
-    flow: NestTracker,
+    flow: NestTracker<Clock>,
 }
 
 impl ScopeTracker {
     /// A thread that begins at a time.
     pub fn new(now: u64) -> Self {
         ScopeTracker {
-            flow: NestTracker::new(now),
+            flow: NestTracker::new(Clock { now }),
         }
     }
 
     /// The thread begins a block at a time.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock, now: u64) {
-        self.flow.enter(block, now);
+        self.flow.state.now = now;
+        self.flow.enter(block);
     }
 
     /// The innermost scope that was active when the access number `time` was made.
@@ -77,7 +109,7 @@ impl ScopeTracker {
 
     /// The index of the innermost call that was active at a time, and its loops.
     #[inline]
-    fn innermost_call(&self, time: u64) -> (usize, &[NestedLoop]) {
+    fn innermost_call(&self, time: u64) -> (usize, &[NestedLoop<u64, u64>]) {
         let (calls, loops) = (self.flow.calls(), self.flow.loops());
         // Calls began in the order of the stack. The first one is the thread.
         let after = calls.partition_point(|call| call.state.entry <= time);
@@ -90,7 +122,7 @@ impl ScopeTracker {
     }
 
     #[inline]
-    fn active_loop(&self, one: &NestedLoop, call: usize, time: u64) -> ActiveScope {
+    fn active_loop(&self, one: &NestedLoop<u64, u64>, call: usize, time: u64) -> ActiveScope {
         let at = self.flow.place_in(call);
         ActiveScope {
             kind: ScopeKind::Loop,

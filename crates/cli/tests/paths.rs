@@ -2,14 +2,16 @@
 //!
 //! Programs are generated, compiled and run. Each of their branches depends on the next one of a
 //! list of outcomes, so a brute force can follow the code of the program, instruction by
-//! instruction: what a disassembler says of it, or what clang makes of the source.
+//! instruction: what a disassembler says of it, or what clang makes of the source. Others are
+//! ordinary programs, of which the brute force follows what they run (`stepped`).
 
 mod machine_code;
+mod ordinary;
 #[path = "../../predict/tests/reference/mod.rs"]
 mod reference;
+mod stepped;
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 use std::process::Command;
 
 use crate::common::{Place, has};
@@ -60,14 +62,14 @@ impl Generated {
     /// What the brute force finds, by line, for the code that clang gives its passes without
     /// optimisation.
     fn expected_of_clang(&self, keep: u32) -> Counts {
-        let loops = self.loops();
+        let labels: HashSet<usize> = self.program.labels.iter().copied().collect();
         let mut reference = Reference::new(keep);
         let mut counts = Counts::new();
-        let mut outcomes = 0;
+        let (mut outcomes, mut before) = (0, None);
         for (place, at) in self.ran.iter().enumerate() {
             let next = self.ran.get(place + 1).copied();
             let mut path = 0;
-            for instruction in self.code_of_clang(*at, next, &loops) {
+            for instruction in self.code_of_clang(before.replace(*at), *at, next, &labels) {
                 path = reference.run(instruction).outcomes;
             }
             match self.program.ops[*at] {
@@ -82,84 +84,60 @@ impl Generated {
         counts
     }
 
-    /// The instructions that run of an operation, before operation `next`. A branch is one to a
-    /// jump to its label, which comes next.
+    /// The instructions that run of an operation, after operation `before` and before operation
+    /// `next`. A branch is one to a jump to its label, which comes next. What is before a label
+    /// jumps to it, also after a call.
     fn code_of_clang(
         &self,
+        before: Option<usize>,
         at: usize,
         next: Option<usize>,
-        loops: &HashSet<usize>,
+        labels: &HashSet<usize>,
     ) -> Vec<Instruction> {
         const BYTES: u64 = 8;
-        let label = |label: usize| self.program.labels[label];
+        let ops = &self.program.ops;
         let place = |at: usize| BYTES * (1 + at as u64);
-        let one = |address, leads| Instruction {
-            address,
-            after: place(at + 1),
+        let middle = |at: usize| place(at) + BYTES / 2;
+        let label = |label: usize| place(self.program.labels[label]);
+        let is_before_label = labels.contains(&(at + 1));
+        let after = match is_before_label {
+            true => middle(at),
+            false => place(at + 1),
+        };
+        let one = |leads| Instruction {
+            address: place(at),
+            after,
             leads,
         };
-        let jump = |to: usize| match loops.contains(&at) {
-            true => Leads::Loop(place(to)),
-            false => Leads::Jump(place(to)),
+        let jump = |at: usize, to: u64| Instruction {
+            address: middle(at),
+            after: place(at + 1),
+            leads: Leads::Jump(to),
         };
-        let leads = match self.program.ops[at] {
-            Op::Load => Leads::On,
+        let mut code = Vec::new();
+        let is_back = before.is_some_and(|before| ops[before] == Op::Return);
+        if is_back && labels.contains(&at) {
+            code.push(jump(at - 1, place(at)));
+        }
+        match ops[at] {
+            Op::Load => {
+                code.push(one(Leads::On));
+                code.extend(is_before_label.then(|| jump(at, place(at + 1))));
+            }
             Op::Branch { to, .. } => {
-                let middle = place(at) + BYTES / 2;
-                let branch = Instruction {
-                    after: middle,
-                    ..one(place(at), Leads::Branch(middle))
-                };
-                let jumps = next == Some(label(to));
-                let jump = jumps.then(|| one(middle, jump(label(to))));
-                return [branch].into_iter().chain(jump).collect();
+                code.push(Instruction {
+                    after: middle(at),
+                    ..one(Leads::Branch(middle(at)))
+                });
+                let jumps = next == Some(self.program.labels[to]);
+                code.extend(jumps.then(|| jump(at, label(to))));
             }
-            Op::Jump(to) => jump(label(to)),
-            Op::Switch(..) => Leads::Indirect,
-            Op::Call(_) => Leads::Call,
-            Op::Return => Leads::Return,
-        };
-        vec![one(place(at), leads)]
-    }
-
-    /// The operations that go back to one that dominates them: so clang knows loops.
-    fn loops(&self) -> HashSet<usize> {
-        let starts = self.program.functions.iter();
-        let starts: Vec<usize> = starts.map(|label| self.program.labels[*label]).collect();
-        let ends = starts[1..].iter().copied().chain([self.program.ops.len()]);
-        let functions: Vec<Range<usize>> = (starts.iter().zip(ends))
-            .map(|(start, end)| *start..end)
-            .collect();
-        let mut loops = HashSet::new();
-        for function in functions {
-            for at in function.clone() {
-                let (Op::Branch { to, .. } | Op::Jump(to)) = self.program.ops[at] else {
-                    continue;
-                };
-                let header = self.program.labels[to];
-                if header <= at && !self.is_reached(at, function.start, header) {
-                    loops.insert(at);
-                }
-            }
+            Op::Jump(to) => code.push(one(Leads::Jump(label(to)))),
+            Op::Switch(..) => code.push(one(Leads::Indirect)),
+            Op::Call(_) => code.push(one(Leads::Call)),
+            Op::Return => code.push(one(Leads::Return)),
         }
-        loops
-    }
-
-    /// Whether a way leads from `from` to `at` and not through `without`.
-    fn is_reached(&self, at: usize, from: usize, without: usize) -> bool {
-        let (mut seen, mut pending) = (HashSet::from([without]), vec![from]);
-        while let Some(now) = pending.pop() {
-            if !seen.insert(now) {
-                continue;
-            }
-            match self.program.ops[now] {
-                Op::Return => {}
-                Op::Jump(to) => pending.push(self.program.labels[to]),
-                Op::Branch { to, .. } => pending.extend([now + 1, self.program.labels[to]]),
-                _ => pending.push(now + 1),
-            }
-        }
-        at != without && seen.contains(&at)
+        code
     }
 }
 
@@ -208,6 +186,18 @@ fn analyze(place: &Place, granularity: u32) -> Profile {
     place
         .run(&[&words[..], &[&granularity.to_string()]].concat())
         .succeeds();
+    Profile::from_bytes(&place.read("path.rlprof")).unwrap()
+}
+
+/// The profile of a run of `program`, with paths.
+fn analyze_profile(place: &Place, keep: u32) -> Profile {
+    let granularity = (8 * keep).to_string();
+    let words = "profile -q -f -o path --by path,instruction --granularity";
+    let words: Vec<&str> = words
+        .split(' ')
+        .chain([&*granularity, "--", "./program"])
+        .collect();
+    place.run(&words).succeeds();
     Profile::from_bytes(&place.read("path.rlprof")).unwrap()
 }
 

@@ -1,5 +1,5 @@
 //! [`BasicBlock`]: a basic block of code that a thread is about to run, as the capture reports it
-//! to a [`NestTracker`](crate::NestTracker) or a [`LoopTracker`](crate::LoopTracker).
+//! to a [`NestTracker`](crate::NestTracker).
 
 /// How a basic block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,10 +31,6 @@ pub struct BasicBlock {
     pub taken: u64,
     /// How it ends.
     pub end: BlockEnd,
-    /// The edge to `taken` is known to close a loop.
-    pub closes_if_taken: bool,
-    /// The edge to the block after it is known to close a loop.
-    pub closes_if_not: bool,
 }
 
 impl BasicBlock {

@@ -22,18 +22,18 @@ pub(crate) struct FlowStep {
 
 /// When a place ran last.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PlaceRun {
+pub(crate) struct PlaceRun<M> {
     /// The call; 0 if it never ran.
     pub activation: u32,
     /// The thread's blocks before it.
     pub clock: u64,
-    /// The time by the caller's measure.
-    pub time: u64,
+    /// The state of the thread then, as the caller sees it.
+    pub moment: M,
 }
 
 /// A place where blocks begin.
 #[derive(Clone, Copy, Debug, Default)]
-struct FlowNode {
+struct FlowNode<M> {
     start: u64,
     /// The most bytes that a block from here had.
     length: u32,
@@ -44,7 +44,7 @@ struct FlowNode {
     /// The functions that were called last; 0 if there is none. They have a memory of their own, so
     /// that calls of several functions do not push out the way to where they return.
     callees: [u32; 2],
-    run: PlaceRun,
+    run: PlaceRun<M>,
 }
 
 /// All ways to a place, and how its block ends.
@@ -77,8 +77,8 @@ struct FlowExit {
 /// else a hashed look-up, however many ways lead from the place. For a new place, the nearest 64 by
 /// address are asked.
 #[derive(Clone, Debug)]
-pub(crate) struct FlowGraph {
-    nodes: Vec<FlowNode>,
+pub(crate) struct FlowGraph<M> {
+    nodes: Vec<FlowNode<M>>,
     edges: Vec<FlowEdges>,
     /// By number of the exit.
     exits: Vec<FlowExit>,
@@ -89,7 +89,7 @@ pub(crate) struct FlowGraph {
     ordered: BTreeMap<u64, u32>,
 }
 
-impl FlowGraph {
+impl<M: Copy + Default> FlowGraph<M> {
     /// No place but number 0, which is none.
     pub fn new() -> Self {
         FlowGraph {
@@ -291,13 +291,13 @@ impl FlowGraph {
 
     /// When a place ran last.
     #[inline]
-    pub fn run(&self, place: u32) -> &PlaceRun {
+    pub fn run(&self, place: u32) -> &PlaceRun<M> {
         &self.nodes[place as usize].run
     }
 
     /// A place runs.
     #[inline]
-    pub fn ran(&mut self, place: u32, run: PlaceRun) {
+    pub fn ran(&mut self, place: u32, run: PlaceRun<M>) {
         self.nodes[place as usize].run = run;
     }
 
@@ -306,7 +306,7 @@ impl FlowGraph {
         let edges = self.edges.iter();
         let edges: usize = edges.map(|edges| edges.from.capacity()).sum();
         // A node of the tree is two thirds full.
-        self.nodes.capacity() * size_of::<FlowNode>()
+        self.nodes.capacity() * size_of::<FlowNode<M>>()
             + self.edges.capacity() * size_of::<FlowEdges>()
             + self.exits.capacity() * size_of::<FlowExit>()
             + self.ways.allocation_size()

@@ -157,7 +157,7 @@ impl LoopForest {
     }
 
     /// A new way leads from one place to another.
-    pub fn add_way(&mut self, graph: &mut FlowGraph, from: u32, to: u32) {
+    pub fn add_way<M: Copy + Default>(&mut self, graph: &mut FlowGraph<M>, from: u32, to: u32) {
         if !graph.leads_on(to) && from != to {
             return; // It is new itself.
         }
@@ -173,7 +173,12 @@ impl LoopForest {
 
     /// Puts what a way closes into a loop of the innermost one that is known to hold both of its
     /// ends. The loop's header, if the way closes any.
-    fn add_cycle(&mut self, graph: &mut FlowGraph, from: u32, to: u32) -> Option<u32> {
+    fn add_cycle<M: Copy + Default>(
+        &mut self,
+        graph: &mut FlowGraph<M>,
+        from: u32,
+        to: u32,
+    ) -> Option<u32> {
         let common = self.common(from, to);
         if common == to {
             return None; // Another way back to the header.
@@ -216,9 +221,9 @@ impl LoopForest {
     }
 
     /// The parts on the cycle that a way from `first` to `target` closes, without `target`.
-    fn cycle(
+    fn cycle<M: Copy + Default>(
         &mut self,
-        graph: &FlowGraph,
+        graph: &FlowGraph<M>,
         first: u32,
         target: u32,
         common: u32,
@@ -262,13 +267,21 @@ impl LoopForest {
             let run = graph.run(part);
             !is_entered || run.activation == since.activation && run.clock >= since.clock
         };
+        // Of several calls that each ran a part of the cycle, none ran around it.
+        closes &= first == target || ran(first);
         found.retain(|part| *part != target && *part != common && ran(*part));
         closes.then_some(found)
     }
 
     /// Puts parts into the loop that begins at `header`, inside of `common`. False, and nothing is
     /// changed, if too many loops would be in each other.
-    fn put(&mut self, graph: &mut FlowGraph, parts: &[u32], header: u32, common: u32) -> bool {
+    fn put<M: Copy + Default>(
+        &mut self,
+        graph: &mut FlowGraph<M>,
+        parts: &[u32],
+        header: u32,
+        common: u32,
+    ) -> bool {
         let heights = parts.iter().map(|part| self.nodes[*part as usize].height);
         let height = 1 + heights.max().unwrap_or_default();
         if self.known(common).count() + height > MOST_LOOPS {
@@ -328,7 +341,7 @@ impl LoopForest {
     }
 
     /// The addresses between the header of a new loop and the way back to it.
-    fn set_span(&mut self, graph: &FlowGraph, from: u32, header: u32) {
+    fn set_span<M: Copy + Default>(&mut self, graph: &FlowGraph<M>, from: u32, header: u32) {
         let node = &mut self.nodes[header as usize];
         if node.span != (0, 0) {
             return;

@@ -4,21 +4,21 @@
 use crate::call_stack::{ActiveCall, CallReturn, CallStack};
 use crate::flow_graph::{FlowGraph, FlowStep, PlaceRun};
 use crate::loop_forest::{LoopForest, MOST_LOOPS};
-use crate::{BasicBlock, BlockEnd};
+use crate::{BasicBlock, BlockEnd, LoopState};
 
 /// Places inside a block that run with it. A rewriter's block has at most 64 instructions.
 const MOST_INSIDE: usize = 64;
 
 /// A loop that the thread is in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NestedLoop {
+pub struct NestedLoop<M, I> {
     /// The place that it begins at: [`NestTracker::code`] has its addresses.
     pub header: u32,
-    /// When it was entered.
-    pub entry: u64,
-    /// When its present iteration began.
-    pub iteration: u64,
-    /// The same by the thread's blocks.
+    /// The state of the thread when it was entered.
+    pub entry: M,
+    /// What is remembered of its iterations.
+    pub iteration: I,
+    /// When it was entered, and when its present iteration began, by the thread's blocks.
     entry_clock: u64,
     iteration_clock: u64,
     /// The call that it is in.
@@ -27,11 +27,11 @@ pub struct NestedLoop {
 
 /// What is remembered of a call that the thread is in.
 #[derive(Clone, Copy, Debug)]
-pub struct NestedCall {
+pub struct NestedCall<M> {
     /// The function's first place; 0 for what runs first, which nothing called.
     pub first: u32,
-    /// When it was called.
-    pub entry: u64,
+    /// The state of the thread when it was called.
+    pub entry: M,
     /// The place that called it.
     caller: u32,
     /// When it was called, or went on from where is unknown, by the thread's blocks.
@@ -41,7 +41,7 @@ pub struct NestedCall {
     settled: u64,
 }
 
-/// Follows one thread from block to block.
+/// Follows one thread from block to block, and keeps what a [`LoopState`] remembers of its loops.
 ///
 /// The blocks and the ways that the thread took between them, within calls of a function, are a
 /// graph. Its cycles are the loops, which no order of the code in memory changes, and a cycle's
@@ -50,11 +50,11 @@ pub struct NestedCall {
 /// again. It is known from the first time that its header runs again: its entry is then when the
 /// header ran before.
 ///
-/// A block that runs for the first time is in no known loop. Until it leads back to a header, it
-/// counts for the loops that have its address between the header and the first way back. If it
-/// leads back although it was taken to be outside, the loop goes on as if it had not been left. If
-/// it was taken to be inside and did not lead back, it is outside the next time that the loop is
-/// entered; [`Self::is_in_loop`] answers whether a place was only taken to be inside.
+/// A block that runs for the first time is in no known loop. If it then leads back to a header, the
+/// loop goes on as if it had not been left. Where [`LoopState::GUESSES`] says so, the block counts
+/// until then for the loops that have its address between the header and the first way back; if it
+/// did not lead back, it is outside the next time that the loop is entered.
+/// [`Self::is_in_loop`] answers whether a place was only taken to be inside.
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration. A return finds its
 /// call by the address that it goes to, past others if an exception left them; one that no call
@@ -64,25 +64,23 @@ pub struct NestedCall {
 /// A loop that is entered by falling through begins inside a longer block: it begins when that
 /// block runs.
 ///
-/// Why there are two trackers: this one is for what carries reuses, which must be right wherever
-/// code is. The paths of predictions are defined by [`LoopTracker`](crate::LoopTracker), and
-/// results that were published with them would change with the definition.
-///
 /// Cost: per block, one comparison where the way to it is one of the last two from the block
 /// before, else two hashed look-ups, as in an interpreter that goes from one block to hundreds.
 /// Where loops begin, end or are iterated, and where look-ups are needed, it also costs the loops
 /// of the block, at most 256. A way that is new costs a search for the cycle that it closes, of at
 /// most 65,536 places. All searches go through at most 2^28 ways; then no more loops are found.
 /// `cargo run --release -p reuselens-causes --example carried_cost` measures it. Memory: 260 to 480
-/// bytes per place where a block begins.
+/// bytes per place where a block begins, with moments of 8 bytes.
 #[derive(Clone, Debug)]
-pub struct NestTracker {
-    graph: FlowGraph,
+pub struct NestTracker<S: LoopState> {
+    /// What changes while the thread runs.
+    pub state: S,
+    graph: FlowGraph<S::Moment>,
     forest: LoopForest,
     /// By place, the loop that begins there as it was when it was left last.
-    left: Vec<NestedLoop>,
-    loops: Vec<NestedLoop>,
-    calls: CallStack<NestedCall>,
+    left: Vec<ActiveLoop<S>>,
+    loops: Vec<ActiveLoop<S>>,
+    calls: CallStack<NestedCall<S::Moment>>,
     /// The last place that ran.
     at: u32,
     /// How the block that ran last ends, the address after it, and where its call returns to.
@@ -90,22 +88,26 @@ pub struct NestTracker {
     after: u64,
     back: u64,
     clock: u64,
-    now: u64,
     /// The loops of a block, innermost first.
     nest: Vec<u32>,
 }
 
-impl NestTracker {
-    /// Before the first block, at a time.
-    pub fn new(now: u64) -> Self {
+/// A loop that the thread is in, with what `S` remembers of it.
+type ActiveLoop<S> = NestedLoop<<S as LoopState>::Moment, <S as LoopState>::Iteration>;
+
+impl<S: LoopState> NestTracker<S> {
+    /// Before the first block.
+    pub fn new(state: S) -> Self {
         let forest = LoopForest::new();
+        let entry = state.now();
         NestTracker {
+            state,
             graph: FlowGraph::new(),
             left: vec![NestedLoop::default()],
             loops: Vec::with_capacity(16),
             calls: CallStack::new(NestedCall {
                 first: 0,
-                entry: now,
+                entry,
                 caller: 0,
                 clock: 0,
                 settled: forest.version(),
@@ -117,20 +119,19 @@ impl NestTracker {
             after: 0,
             back: 0,
             clock: 0,
-            now,
             nest: Vec::with_capacity(16),
         }
     }
 
     /// The loops that the thread is in, outermost first, those of all calls.
     #[inline]
-    pub fn loops(&self) -> &[NestedLoop] {
+    pub fn loops(&self) -> &[NestedLoop<S::Moment, S::Iteration>] {
         &self.loops
     }
 
     /// The calls that the thread is in, outermost first. The first one is what nothing called.
     #[inline]
-    pub fn calls(&self) -> &[ActiveCall<NestedCall>] {
+    pub fn calls(&self) -> &[ActiveCall<NestedCall<S::Moment>>] {
         self.calls.calls()
     }
 
@@ -174,16 +175,23 @@ impl NestTracker {
     pub fn memory(&self) -> usize {
         self.graph.memory()
             + self.forest.memory()
-            + (self.loops.capacity() + self.left.capacity()) * size_of::<NestedLoop>()
+            + (self.loops.capacity() + self.left.capacity()) * size_of::<ActiveLoop<S>>()
             + self.calls.memory()
     }
 
-    /// The thread goes on with this block at a time.
+    /// The thread goes on with this block.
+    #[inline]
+    pub fn enter(&mut self, block: &BasicBlock) {
+        self.begin(block);
+        self.run_on(block);
+    }
+
+    /// The thread is at the first instruction of this block. [`Self::run_on`] must follow, with the
+    /// same block.
     // Inlined, so that the block's fields are used one by one: a block that is passed by reference
     // is written to memory in small pieces and read in large ones, for which the processor waits.
     #[inline]
-    pub fn enter(&mut self, block: &BasicBlock, now: u64) {
-        self.now = now;
+    pub fn begin(&mut self, block: &BasicBlock) {
         self.clock += 1;
         let to = match self.end {
             // A call of code that is not seen continues after it at once.
@@ -192,7 +200,13 @@ impl NestTracker {
             _ => self.step(block),
         };
         self.runs(to);
-        if self.graph.inside(to) != 0 {
+    }
+
+    /// The thread runs the block that it began, to the end: loops begin or are iterated at places
+    /// inside of it.
+    #[inline]
+    pub fn run_on(&mut self, block: &BasicBlock) {
+        if self.graph.inside(self.at) != 0 {
             self.run_inside(block.after());
         }
         self.end = block.end;
@@ -206,7 +220,7 @@ impl NestTracker {
         let run = PlaceRun {
             activation: self.calls.activation(),
             clock: self.clock,
-            time: self.now,
+            moment: self.state.now(),
         };
         self.graph.ran(place, run);
     }
@@ -257,7 +271,7 @@ impl NestTracker {
         if let Some(around) = around {
             self.forest.add_place(around);
             self.left.push(NestedLoop::default());
-            if around == 0 && within {
+            if S::GUESSES && around == 0 && within {
                 let mine = self.loops[self.calls.outermost()..].iter().rev();
                 let mut mine = mine.map(|one| one.header);
                 let guess = mine.find(|header| self.forest.spans(*header, block.start));
@@ -308,7 +322,7 @@ impl NestTracker {
         };
         let call = NestedCall {
             first: to,
-            entry: self.now,
+            entry: self.state.now(),
             caller: self.at,
             clock: self.clock,
             settled: self.forest.version(),
@@ -342,7 +356,14 @@ impl NestTracker {
             self.at = inside;
         }
         (self.end, self.after) = (BlockEnd::Call, block.start);
-        self.step(block)
+        // What was found since may say that the caller's block is in other loops than it seemed.
+        match self.graph.known_step(self.at, block) {
+            Some(step) if !self.knows_nest() => {
+                self.settle_all(step.to);
+                step.to
+            }
+            _ => self.step(block),
+        }
     }
 
     /// Goes on at a block to which no way is known.
@@ -360,7 +381,7 @@ impl NestTracker {
     #[inline]
     fn settle(&mut self, to: u32) {
         let mine = self.loops.get(self.calls.outermost()..);
-        match mine.and_then(<[NestedLoop]>::last) {
+        match mine.and_then(<[_]>::last) {
             Some(innermost) if innermost.header == to => self.iterate(),
             _ => self.settle_all(to),
         }
@@ -380,12 +401,7 @@ impl NestTracker {
     /// gzip, all steps that change loops took 0.20 s and not 0.34 s of processor time.
     #[inline]
     fn settle_known(&mut self, to: u32) -> bool {
-        let settled = self
-            .calls
-            .calls()
-            .last()
-            .map_or(0, |call| call.state.settled);
-        let is_known = settled == self.forest.version() && self.forest.guessed(to).is_none();
+        let is_known = self.knows_nest() && self.forest.guessed(to).is_none();
         if !is_known || self.loops.len() >= MOST_LOOPS {
             return false;
         }
@@ -405,6 +421,13 @@ impl NestTracker {
         self.enter_loop(innermost, to);
         debug_assert!(self.is_settled(to));
         true
+    }
+
+    /// Whether the loops of this call were those of its place when any place's loops changed last.
+    #[inline]
+    fn knows_nest(&self) -> bool {
+        let call = self.calls.calls().last();
+        call.is_some_and(|call| call.state.settled == self.forest.version())
     }
 
     /// Whether the loops of this call are those of a place.
@@ -478,7 +501,8 @@ impl NestTracker {
 
     fn iterate(&mut self) {
         if let Some(innermost) = self.loops.last_mut() {
-            innermost.iteration = self.now;
+            let iteration = &mut innermost.iteration;
+            self.state.iterate(&innermost.entry, iteration);
             innermost.iteration_clock = self.clock;
         }
     }
@@ -497,10 +521,10 @@ impl NestTracker {
         let since = around.map_or(0, |around| around.iteration_clock);
         let since = since.max(self.calls.calls().last().map_or(0, |call| call.state.clock));
         let (left, run) = (self.left[header as usize], self.graph.run(header));
-        let begun = |time, clock| NestedLoop {
+        let begun = |entry, clock| NestedLoop {
             header,
-            entry: time,
-            iteration: time,
+            entry,
+            iteration: self.state.first_iteration(&entry),
             entry_clock: clock,
             iteration_clock: clock,
             activation,
@@ -509,8 +533,8 @@ impl NestTracker {
         let has_run = run.activation == activation && run.clock >= since;
         self.loops.push(match (is_left, has_run) {
             (true, _) => left,
-            (false, true) => begun(run.time, run.clock),
-            (false, false) => begun(self.now, self.clock),
+            (false, true) => begun(run.moment, run.clock),
+            (false, false) => begun(self.state.now(), self.clock),
         });
         if header == to && (is_left || has_run) {
             self.iterate();
@@ -519,7 +543,11 @@ impl NestTracker {
 
     /// Leaves all loops but the outer `stay`.
     fn leave_loops(&mut self, stay: usize) {
-        for left in self.loops.drain(stay.min(self.loops.len())..) {
+        let Some(outermost) = self.loops.get(stay) else {
+            return;
+        };
+        self.state.leave(&outermost.entry);
+        for left in self.loops.drain(stay..) {
             self.left[left.header as usize] = left;
         }
     }
@@ -528,10 +556,27 @@ impl NestTracker {
 #[cfg(test)]
 mod tests {
     use super::{MOST_LOOPS, NestTracker};
-    use crate::{BasicBlock, BlockEnd};
+    use crate::{BasicBlock, BlockEnd, LoopState};
+
+    /// Remembers nothing.
+    struct Anything;
+
+    impl LoopState for Anything {
+        type Moment = ();
+        type Iteration = ();
+        const GUESSES: bool = true;
+
+        fn now(&self) {}
+
+        fn first_iteration(&self, (): &()) {}
+
+        fn iterate(&mut self, (): &(), (): &mut ()) {}
+
+        fn leave(&mut self, (): &()) {}
+    }
 
     /// Enters blocks that end with branches.
-    fn run(tracker: &mut NestTracker, places: impl IntoIterator<Item = u64>) {
+    fn run(tracker: &mut NestTracker<Anything>, places: impl IntoIterator<Item = u64>) {
         for place in places {
             let block = BasicBlock {
                 start: 16 * place,
@@ -539,12 +584,12 @@ mod tests {
                 end: BlockEnd::Branch,
                 ..BasicBlock::default()
             };
-            tracker.enter(&block, 0);
+            tracker.enter(&block);
         }
     }
 
     /// The most loops that a step through the loops of a place goes through.
-    fn deepest(tracker: &NestTracker) -> usize {
+    fn deepest(tracker: &NestTracker<Anything>) -> usize {
         let places = 1..tracker.left.len() as u32;
         let loops = places.map(|place| {
             let some = |header: u32| Some(header).filter(|header| *header != 0);
@@ -558,7 +603,7 @@ mod tests {
     /// before.
     #[test]
     fn nest_of_as_many_loops_as_blocks_is_bounded() {
-        let mut tracker = NestTracker::new(0);
+        let mut tracker = NestTracker::new(Anything);
         run(&mut tracker, (0..5000).chain((0..5000).rev()));
         assert_eq!(deepest(&tracker), MOST_LOOPS);
         // The same once more, and into the middle of it.
@@ -572,7 +617,7 @@ mod tests {
     /// Loops inside others that were there before: from the outermost one inwards.
     #[test]
     fn nest_that_grows_inwards_is_bounded() {
-        let mut tracker = NestTracker::new(0);
+        let mut tracker = NestTracker::new(Anything);
         for place in 0..1000 {
             run(
                 &mut tracker,
@@ -587,7 +632,7 @@ mod tests {
     /// looked up.
     #[test]
     fn calls_of_several_functions_leave_the_way_to_where_they_return() {
-        let mut tracker = NestTracker::new(0);
+        let mut tracker = NestTracker::new(Anything);
         let block = |place: u64, end| BasicBlock {
             start: 16 * place,
             length: 16,
@@ -596,9 +641,9 @@ mod tests {
         };
         for round in 0..10 {
             run(&mut tracker, [1]);
-            tracker.enter(&block(2, BlockEnd::Call), 0);
+            tracker.enter(&block(2, BlockEnd::Call));
             let caller = tracker.at;
-            tracker.enter(&block(10 + round % 3, BlockEnd::Return), 0);
+            tracker.enter(&block(10 + round % 3, BlockEnd::Return));
             let known = tracker
                 .graph
                 .known_step(caller, &block(3, BlockEnd::Branch));

@@ -2,7 +2,7 @@
 //! their code. A block is named by its place in memory.
 
 use proptest::prelude::*;
-use reuselens_control_flow::{BasicBlock, BlockEnd, NestTracker};
+use reuselens_control_flow::{BasicBlock, BlockEnd, LoopState, NestTracker};
 
 /// Bytes of a block.
 const BYTES: u64 = 16;
@@ -16,22 +16,47 @@ fn block(place: u64, end: BlockEnd) -> BasicBlock {
     }
 }
 
+/// The number of blocks before, at which loops are entered and their iterations begin.
+#[derive(Clone, Copy, Debug)]
+struct Count(u64);
+
+impl LoopState for Count {
+    type Moment = u64;
+    type Iteration = u64;
+    const GUESSES: bool = true;
+
+    fn now(&self) -> u64 {
+        self.0
+    }
+
+    fn first_iteration(&self, entry: &u64) -> u64 {
+        *entry
+    }
+
+    fn iterate(&mut self, _: &u64, iteration: &mut u64) {
+        *iteration = self.0;
+    }
+
+    fn leave(&mut self, _: &u64) {}
+}
+
 /// Follows a thread, at whose every block the time is the number of blocks before.
 struct Thread {
-    tracker: NestTracker,
+    tracker: NestTracker<Count>,
     blocks: u64,
 }
 
 impl Thread {
     fn new() -> Thread {
         Thread {
-            tracker: NestTracker::new(0),
+            tracker: NestTracker::new(Count(0)),
             blocks: 0,
         }
     }
 
     fn enter(&mut self, block: &BasicBlock) {
-        self.tracker.enter(block, self.blocks);
+        self.tracker.state = Count(self.blocks);
+        self.tracker.enter(block);
         self.blocks += 1;
     }
 

@@ -78,7 +78,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["units", "hugepages", "simd", "workers", "distance"],
     ),
     ("locality", &["units", "hugepages"]),
-    ("control-flow", &["hugepages"]),
+    ("control-flow", &[]),
     (
         "causes",
         &["units", "hugepages", "distance", "locality", "control-flow"],

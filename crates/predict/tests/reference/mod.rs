@@ -1,9 +1,12 @@
 //! The definition of paths, from instructions: what trackers of blocks are held against.
 #![allow(dead_code, reason = "each file of tests uses its own part of this")]
 
+pub mod flow;
 pub mod programs;
 
 use std::collections::HashMap;
+
+use flow::Flow;
 
 /// Where an instruction leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +17,6 @@ pub enum Leads {
     Branch(u64),
     /// To a fixed address.
     Jump(u64),
-    /// To a fixed address, and that is known to close a loop.
-    Loop(u64),
     /// To a computed address.
     Indirect,
     /// Into a function.
@@ -33,22 +34,29 @@ pub struct Instruction {
     pub leads: Leads,
 }
 
-#[derive(Clone, Debug)]
+/// A loop that the thread is in.
+#[derive(Clone, Copy, Debug)]
 struct Loop {
     /// Its first instruction.
     header: u64,
-    /// Address after the last edge that closed it, when that was looked at last.
-    high: u64,
-    iterations: u32,
-    /// The path to it.
+    /// When that ran first, and the path to it.
+    entered: usize,
     entry: Path,
+    /// How often it ran, and when it did last.
+    runs: usize,
+    iteration: usize,
 }
 
-#[derive(Clone, Debug)]
+/// A call that the thread is in.
+#[derive(Clone, Debug, Default)]
 struct Call {
+    /// Where it returns to.
     back: u64,
-    number: u64,
+    /// The instruction that ran last in it.
+    last: u64,
+    /// The loops of that instruction.
     loops: Vec<Loop>,
+    number: usize,
 }
 
 /// The path to an instruction: outcomes, and for each of the last 32 branches, the newest first, a
@@ -67,184 +75,161 @@ fn mix(sum: u64, address: u64) -> u64 {
     mixed ^ mixed >> 32
 }
 
-/// Follows a thread from instruction to instruction, with maps and lists.
+/// Follows a thread from instruction to instruction.
+///
+/// It keeps all that ran, finds the loops of the code that ran so far anew whenever there is a new
+/// way, and computes where the thread is in them from all that ran in its call.
 pub struct Reference {
-    keep: u32,
+    keep: usize,
+    /// The path by the loops.
+    exact: Path,
+    /// That at the first instruction of the straight code that the thread is in.
     path: Path,
     last: Option<Instruction>,
-    /// Loops by their first instruction, with the address after the last edge that closed each.
-    known: HashMap<u64, u64>,
-    /// The call in which an instruction ran last, and on which path.
-    ran: HashMap<u64, (u64, Path)>,
+    flow: Flow,
     calls: Vec<Call>,
-    number: u64,
+    /// Calls that began, but for the first one.
+    called: usize,
+    /// The call in which an instruction ran last, when that was, and on which path.
+    ran: HashMap<u64, (usize, usize, Path)>,
+    /// The call in which a loop was left last, and the loop.
+    left: HashMap<u64, (usize, Loop)>,
+    /// Instructions that ran.
+    time: usize,
 }
 
 impl Reference {
     pub fn new(keep: u32) -> Reference {
-        let mut reference = Reference {
-            keep,
+        Reference {
+            keep: keep as usize,
+            exact: Path::default(),
             path: Path::default(),
             last: None,
-            known: HashMap::new(),
+            flow: Flow::default(),
+            calls: vec![Call::default()],
+            called: 0,
             ran: HashMap::new(),
-            calls: Vec::new(),
-            number: 0,
-        };
-        reference.call(0);
-        reference
+            left: HashMap::new(),
+            time: 0,
+        }
+    }
+
+    /// Whether each loop of what ran is entered at one place only. Only then are paths defined.
+    pub fn is_reducible(&self) -> bool {
+        self.flow.is_reducible()
     }
 
     /// The path to the next instruction.
     pub fn run(&mut self, next: Instruction) -> &Path {
         let address = next.address;
-        if let Some(last) = self.last {
-            let before = self.path;
-            self.outcome(&last, address);
-            match last.leads {
-                // Else what it calls is not seen.
-                Leads::Call if address != last.after => {
-                    self.call(last.after);
-                    self.begin(address);
-                }
-                Leads::Return if self.returned(address) => self.begin(address),
-                _ if self.closes(&last, address) => self.close(&last, address, before),
-                _ => {
-                    self.leave_others(address);
-                    self.begin(address);
+        self.time += 1;
+        match self.last {
+            None => self.flow.enter(address),
+            Some(last) => {
+                self.outcome(&last, address);
+                match last.leads {
+                    // Else what it calls is not seen.
+                    Leads::Call if address != last.after => {
+                        self.flow.enter(address);
+                        self.called += 1;
+                        self.calls.push(Call {
+                            back: last.after,
+                            number: self.called,
+                            ..Call::default()
+                        });
+                    }
+                    Leads::Return => self.returned(address),
+                    _ => self.flow.lead(last.address, address),
                 }
             }
-        } else {
-            self.begin(address);
         }
-        let number = self.calls.last().unwrap().number;
-        self.ran.insert(address, (number, self.path));
+        self.settle(address);
+        let exact = self.exact;
+        let call = self.calls.last_mut().unwrap();
+        call.last = address;
+        self.ran.insert(address, (call.number, self.time, exact));
+        if self.last.is_none_or(|last| last.leads != Leads::On) {
+            self.path = exact;
+        }
         self.last = Some(next);
         &self.path
     }
 
     fn outcome(&mut self, last: &Instruction, address: u64) {
-        match last.leads {
-            Leads::Branch(taken) => {
-                self.path.outcomes = self.path.outcomes << 1 | u32::from(taken == address);
-                self.path.trace.rotate_right(1);
-                self.path.trace[0] = mix(0, last.address);
-            }
-            Leads::On => {}
-            _ => {
-                let newest = &mut self.path.trace[0];
-                *newest = mix(mix(*newest, last.address), address);
+        for path in [&mut self.exact, &mut self.path] {
+            match last.leads {
+                Leads::Branch(taken) => {
+                    path.outcomes = path.outcomes << 1 | u32::from(taken == address);
+                    path.trace.rotate_right(1);
+                    path.trace[0] = mix(0, last.address);
+                }
+                Leads::On => {}
+                _ => path.trace[0] = mix(mix(path.trace[0], last.address), address),
             }
         }
     }
 
-    fn loops(&mut self) -> &mut Vec<Loop> {
-        &mut self.calls.last_mut().unwrap().loops
-    }
-
-    fn call(&mut self, back: u64) {
-        self.number += 1;
-        self.calls.push(Call {
-            back,
-            number: self.number,
-            loops: Vec::new(),
-        });
-    }
-
-    fn returned(&mut self, address: u64) -> bool {
+    /// Leaves the calls that a return to an address leaves, with their loops.
+    fn returned(&mut self, address: u64) {
         let at = self.calls.iter().rposition(|call| call.back == address);
         let Some(at) = at.filter(|at| *at > 0) else {
-            return false;
+            return self.flow.enter(address);
         };
-        let mut left = self
-            .calls
-            .split_off(at)
-            .into_iter()
-            .flat_map(|call| call.loops);
-        if let Some(outermost) = left.next() {
-            self.path = outermost.entry;
+        let left = self.calls.split_off(at);
+        if let Some(outermost) = left.iter().flat_map(|call| &call.loops).next() {
+            self.exact = outermost.entry;
         }
-        true
+        self.flow.lead(self.calls.last().unwrap().last, address);
     }
 
-    fn closes(&mut self, last: &Instruction, address: u64) -> bool {
-        let number = self.calls.last().unwrap().number;
-        let ran = self.ran.get(&address).is_some_and(|ran| ran.0 == number);
-        let innermost = self.loops().last().is_some_and(|l| l.header == address);
-        address <= last.address
-            && match last.leads {
-                Leads::Branch(taken) => taken == address,
-                Leads::Loop(_) => true,
-                Leads::Jump(_) | Leads::Indirect => ran || innermost,
-                _ => false,
-            }
-    }
-
-    fn close(&mut self, last: &Instruction, address: u64, before: Path) {
-        let new = !self.known.contains_key(&address);
-        let high = self.known.entry(address).or_default();
-        *high = (*high).max(last.after);
-        let high = *high;
-        match self.loops().iter().rposition(|l| l.header == address) {
-            Some(at) => self.leave(at + 1),
-            None => {
-                let left = self.leave_others(address);
-                let mut entry = if left { self.path } else { before };
-                let number = self.calls.last().unwrap().number;
-                if new && let Some((_, path)) = self.ran.get(&address).filter(|ran| ran.0 == number)
-                {
-                    entry = *path;
+    /// The thread is in the loops of an instruction. Those that it was in and is not any more are
+    /// squashed, and so are `keep` iterations of one that begins the next.
+    fn settle(&mut self, address: u64) {
+        let call = self.calls.last_mut().unwrap();
+        let nest = self.flow.loops_of(address);
+        let before = std::mem::take(&mut call.loops);
+        let same = before.iter().zip(&nest);
+        let same = same
+            .take_while(|(one, header)| one.header == **header)
+            .count();
+        if let Some(outermost) = before.get(same) {
+            self.exact = outermost.entry;
+        }
+        for left in &before[same..] {
+            self.left.insert(left.header, (call.number, *left));
+        }
+        // When the present iteration of the loop around, or the call, began.
+        let mut since = 0;
+        for (at, &header) in nest.iter().enumerate() {
+            let left = self.left.get(&header).copied();
+            let left = left.filter(|(of, left)| *of == call.number && left.entered >= since);
+            let mut one = match (before.get(at).filter(|_| at < same), left) {
+                (Some(known), _) => *known,
+                (None, Some((_, left))) => left,
+                (None, None) => {
+                    let ran = self.ran.get(&header).filter(|ran| ran.0 == call.number);
+                    let ran = ran.filter(|ran| ran.1 >= since);
+                    let (entered, entry) =
+                        ran.map_or((self.time, self.exact), |(_, when, path)| (*when, *path));
+                    Loop {
+                        header,
+                        entry,
+                        entered,
+                        // In its middle, it is in an iteration, though none is known to have begun.
+                        runs: usize::from(header != address || ran.is_some()),
+                        iteration: entered,
+                    }
                 }
-                self.loops().push(Loop {
-                    header: address,
-                    high,
-                    iterations: 0,
-                    entry,
-                });
+            };
+            if header == address {
+                if one.runs > 0 && one.runs % self.keep == 0 {
+                    self.exact = one.entry;
+                }
+                one.runs += 1;
+                one.iteration = self.time;
             }
-        }
-        let keep = self.keep;
-        let innermost = self.loops().last_mut().unwrap();
-        innermost.high = high;
-        innermost.iterations += 1;
-        if innermost.iterations == keep {
-            innermost.iterations = 0;
-            self.path = innermost.entry;
-        }
-    }
-
-    fn begin(&mut self, address: u64) {
-        let Some(high) = self.known.get(&address).copied() else {
-            return;
-        };
-        if self.loops().last().is_none_or(|l| l.header != address) {
-            let entry = self.path;
-            self.loops().push(Loop {
-                header: address,
-                high,
-                iterations: 0,
-                entry,
-            });
-        }
-    }
-
-    /// Leaves the loops that an address is outside of, and those inside them; whether there are
-    /// any.
-    fn leave_others(&mut self, address: u64) -> bool {
-        let outside = |l: &Loop| address < l.header || address >= l.high;
-        let left = self.loops().iter().position(outside);
-        if let Some(at) = left {
-            self.leave(at);
-        }
-        left.is_some()
-    }
-
-    /// Leaves all loops of this call but the outer `stay`.
-    fn leave(&mut self, stay: usize) {
-        let loops = self.loops();
-        let left = loops.drain(stay.min(loops.len())..).next();
-        if let Some(outermost) = left {
-            self.path = outermost.entry;
+            since = one.iteration;
+            call.loops.push(one);
         }
     }
 }

@@ -148,8 +148,6 @@ pub(super) fn block(row: &BasicBlock) -> predict::BasicBlock {
             End::Call => BlockEnd::Call,
             End::Return => BlockEnd::Return,
         },
-        closes_if_taken: row.taken_loops,
-        closes_if_not: row.falls_loops,
     }
 }
 
