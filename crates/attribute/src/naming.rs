@@ -71,7 +71,7 @@ fn qualified_name(function: &str) -> &str {
 }
 
 /// A place in the source: `make_nodes (list.c:12)`, as much of it as is known.
-fn place_name(frame: &Frame) -> String {
+pub(crate) fn place_name(frame: &Frame) -> String {
     match (frame.file.is_empty(), frame.line) {
         (true, _) => frame.function.clone(),
         (false, 0) => format!("{} ({})", frame.function, file_name(&frame.file)),

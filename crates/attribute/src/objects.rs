@@ -53,6 +53,15 @@ pub(crate) enum ObjectKey {
         element: u64,
         place: Where,
     },
+    /// Announced by the program without a name, and no object of its own by symbol or allocation:
+    /// a part of another object's memory from this byte on, or, where the memory's owner is not
+    /// known (0), what a call announced. And the bytes of an element.
+    Unnamed {
+        owner: u32,
+        start: u64,
+        call: CodePlace,
+        element: u64,
+    },
 }
 
 /// An object.
@@ -268,7 +277,9 @@ impl Objects {
     /// Calls `change` on the place of each object that has one.
     pub fn for_each_place(&mut self, mut change: impl FnMut(&mut CodePlace)) {
         for object in &mut self.list {
-            if let ObjectKey::Frames(place) | ObjectKey::Heap { call: place, .. } = &mut object.key
+            if let ObjectKey::Frames(place)
+            | ObjectKey::Heap { call: place, .. }
+            | ObjectKey::Unnamed { call: place, .. } = &mut object.key
             {
                 change(place);
             }

@@ -21,7 +21,7 @@ use reuselens_trace::Kind;
 use crate::cells::{COARSE, CellKey};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
-use crate::naming::{file_name, is_system_module, kind_name};
+use crate::naming::{file_name, is_system_module, kind_name, place_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::CodePlace;
 use crate::shared::Shared;
@@ -317,13 +317,36 @@ impl<'a> Resolver<'a> {
                     Some(block) => block.clone(),
                     None => self.block_name(*node, *call),
                 };
-                let mut object = object(ObjectKind::Heap, block.name, 0);
+                let mut object = object(ObjectKind::Heap, block.name, raw.element_bytes);
                 object.path = block.path;
                 (object, none)
             }
             ObjectKey::Named { name, element, .. } => {
                 (object(ObjectKind::Named, name.clone(), *element), none)
             }
+            ObjectKey::Unnamed { owner: 0, call, .. } => {
+                let name = self.announced_name(*call);
+                let place = (call.module, call.address, String::new());
+                (object(ObjectKind::Named, name, raw.element_bytes), place)
+            }
+            ObjectKey::Unnamed { owner, start, .. } => {
+                let (number, owner) = (*owner, self.shared.objects.get(*owner).clone());
+                let (mut object, discriminant) = self.named_object(number, &owner);
+                object.kind = ObjectKind::Named;
+                object.element_bytes = raw.element_bytes;
+                if *start > 0 {
+                    object.name = format!("{} + {start} bytes", object.name);
+                }
+                (object, discriminant)
+            }
+        }
+    }
+
+    /// The name of data that a call announced, and of which nothing else is known.
+    fn announced_name(&mut self, call: CodePlace) -> String {
+        match self.frames(call).first() {
+            Some(frame) => format!("data announced by {}", place_name(frame)),
+            None => "data announced by an unknown call".to_owned(),
         }
     }
 
@@ -337,6 +360,11 @@ impl<'a> Resolver<'a> {
             element_bytes,
             ..
         } = self.symbols.variable(module, address);
+        // What the program announced counts more.
+        let element_bytes = match raw.element_bytes {
+            0 => element_bytes,
+            announced => announced,
+        };
         let home = if file.is_empty() { &module.path } else { &file };
         (format!("{} ({})", raw.name, file_name(home)), element_bytes)
     }

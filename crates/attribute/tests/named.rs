@@ -55,6 +55,108 @@ fn a_named_access_touches_its_element() {
     assert_eq!(done.tables.sites[1].kind, "named");
 }
 
+/// What a call announces, and where: base, bytes, bytes of an element, line of the call.
+const UNNAMED: [(u64, u64, u64, u64); 7] = [
+    (BIAS + 0x1_0000, 0x1000, 16, 1),
+    (BIAS + 0x1_1000, 0x1000, 16, 2),
+    (BIAS + 0x1_4004, 4, 4, 3),
+    (0x1000, 64, 16, 4),
+    (0x2000, 64, 16, 5),
+    (0x9000, 64, 16, 6),
+    (0xa000, 64, 16, 7),
+];
+
+#[test]
+fn unnamed_structures_keep_their_names_and_are_rows_of_their_own() {
+    let table = "table (prog.c)";
+    let names = [
+        table,
+        "table (prog.c) + 4096 bytes",
+        "count (prog.c)",
+        "heap from make (prog.c:7)",
+        "heap from make (prog.c:8)",
+        "data announced by main (prog.c:6)",
+        "data announced by main (prog.c:7)",
+    ];
+    for totals in [false, true] {
+        let mut run = Run::new(Options {
+            granularity: Granularity::new(16).unwrap(),
+            totals_only: totals,
+            ..Options::default()
+        });
+        run.alloc(at(0x400, 7), 0x1000, 64);
+        run.alloc(at(0x400, 8), 0x2000, 64);
+        for _ in 0..2 {
+            for (base, bytes, element, line) in UNNAMED {
+                let operands = [bytes, element, 0];
+                run.row(Kind::Data, 0, at(0x100, line), base, &operands);
+            }
+        }
+        for (index, (base, ..)) in UNNAMED.into_iter().enumerate() {
+            for _ in 0..=index {
+                run.named(base, base);
+            }
+        }
+        let done = run.finish();
+        assert_eq!(done.columns.len(), 28);
+        if totals {
+            continue;
+        }
+        let indices = 0..names.len();
+        let expected = indices.flat_map(|index| vec![names[index]; index + 1]);
+        assert_eq!(done.objects(), expected.collect::<Vec<_>>());
+        for (index, (_, bytes, element, _)) in UNNAMED.into_iter().enumerate() {
+            let object = done.object(names[index]);
+            assert_eq!(counts(object), [(0, index as u64 + 1)], "{}", names[index]);
+            assert_eq!((object.element_bytes, object.blocks), (element, 1));
+            let all = if index == 0 { 0x4000 } else { bytes };
+            assert_eq!(object.bytes, all, "{}", names[index]);
+        }
+    }
+}
+
+#[test]
+fn an_unnamed_structure_on_the_stack_keeps_the_name_of_its_variable() {
+    let mut run = Run::bare(Options::default());
+    run.symbols.locals.insert(0x100, vec![(0x200, 64, "local")]);
+    run.map_module(0);
+    run.thread(0, 0, STACK);
+    let top = STACK.1 - 0x1000;
+    run.call(0x100, top, 0);
+    let first = top + 8 - 0x200;
+    run.row(Kind::Data, 0, at(0x100, 1), first, &[64, 8, 0]);
+    run.row(Kind::Data, 0, at(0x100, 2), top - 0x800, &[64, 8, 0]);
+    run.load(at(0x100, 3), first + 8);
+    run.load(at(0x100, 3), top - 0x800);
+    let done = run.finish();
+    let announced = "data announced by main (prog.c:2)";
+    assert_eq!(done.objects(), ["local", announced]);
+    assert_eq!(counts(done.object("local")), [(1, 1)]);
+}
+
+#[test]
+fn instrumented_accesses_keep_names_that_unnamed_structures_have() {
+    let mut run = Run::bare(byte());
+    run.event(Event::Process(Process {
+        instrumented: true,
+        ..Process::default()
+    }));
+    run.map_module(0);
+    run.thread(0, 0, STACK);
+    run.alloc(at(0x400, 7), 0x1000, 64);
+    for (base, bytes) in [(BIAS + 0x1_0000, 0x4000), (0x1000, 64)] {
+        run.load(at(0x100, 1), base);
+        run.row(Kind::Data, 0, at(0x100, 1), base, &[bytes, 8, 0]);
+        run.load(at(0x100, 1), base + 8);
+    }
+    let done = run.finish();
+    let names: Vec<_> = done.objects().into_iter().step_by(8).collect();
+    let (table, heap) = ("table (prog.c)", "heap from make (prog.c:7)");
+    assert_eq!(names, [table, table, heap, heap]);
+    // An access is one to each of its bytes.
+    assert_eq!(counts(done.object(heap)), [(1, 8)]);
+}
+
 /// Of these many rows at a time are judged, and structures that were entered lately are known at
 /// once.
 #[test]

@@ -14,6 +14,7 @@ use super::access::RawAccess;
 use crate::contexts::CallKey;
 use crate::locals::NewFrame;
 use crate::objects::{ObjectKey, Where};
+use crate::places::CodePlace;
 use crate::shared::Shared;
 use crate::stack::{EnteredFunction, FrameExtent};
 use crate::state::ProcessState;
@@ -336,16 +337,21 @@ impl Pass<'_> {
             return;
         }
         let place = self.place_of(base);
-        let key = ObjectKey::Named {
-            process: self.process.id,
-            name,
+        let data = AnnouncedData {
+            pc: rows.pcs[row],
+            base,
+            bytes,
             element,
             place,
         };
-        let object = self.shared.objects.get_or_add(key, place);
-        self.shared.objects.begin(object, bytes);
-        self.shared.objects.get_mut(object).element_bytes = element;
-        if self.options.offsets {
+        let object = match name.as_str() {
+            "" => self.unnamed_object(&data),
+            _ => Some(self.named_object(&data, name)),
+        };
+        let Some(object) = object else {
+            return;
+        };
+        if self.options.offsets && self.shared.objects.spans.is_new(object) {
             self.shared.objects.spans.agree(object, element);
         }
         // The object keeps the bytes that the program gave; the structure must end within the
@@ -365,6 +371,89 @@ impl Pass<'_> {
             self.frame_changed();
         }
     }
+
+    /// The object of data that the program gives a name.
+    fn named_object(&mut self, data: &AnnouncedData, name: String) -> u32 {
+        let key = ObjectKey::Named {
+            process: self.process.id,
+            name,
+            element: data.element,
+            place: data.place,
+        };
+        self.begin_object(key, data)
+    }
+
+    /// The object of data that the program announces without a name: the one that the memory has by
+    /// its symbol or allocation, if the data begin where it begins and it has no elements of
+    /// another size; else a part of it, or what the announcing call announces. `None` if the data
+    /// stay what they are: chunks are parts of objects already.
+    fn unnamed_object(&mut self, data: &AnnouncedData) -> Option<u32> {
+        let element = data.element;
+        let Some((owner, low)) = self.owner_of(data.base) else {
+            let key = ObjectKey::Unnamed {
+                owner: 0,
+                start: 0,
+                call: self.process.mappings.place(data.pc),
+                element,
+            };
+            return Some(self.begin_object(key, data));
+        };
+        let start = data.base - low;
+        let raw = self.shared.objects.get_mut(owner);
+        if start == 0 && [0, element].contains(&raw.element_bytes) {
+            if self.shared.chunks.is_some() && self.process.instrumented {
+                return None;
+            }
+            raw.element_bytes = element;
+            return Some(owner);
+        }
+        let key = ObjectKey::Unnamed {
+            owner,
+            start,
+            call: CodePlace::UNKNOWN,
+            element,
+        };
+        Some(self.begin_object(key, data))
+    }
+
+    /// The object with this key, with one more block unless these data are one already.
+    fn begin_object(&mut self, key: ObjectKey, data: &AnnouncedData) -> u32 {
+        let object = self.shared.objects.get_or_add(key, data.place);
+        let known = self.process.space.find_named(data.base);
+        let is_again = known.is_some_and(|region| {
+            region.object == object
+                && (region.low, region.high - region.low) == (data.base, data.bytes)
+        });
+        if !is_again {
+            self.shared.objects.begin(object, data.bytes);
+        }
+        self.shared.objects.get_mut(object).element_bytes = data.element;
+        object
+    }
+
+    /// The object that a symbol, an allocation or a variable's declaration gives the memory at an
+    /// address, and the first byte of it there; whatever the program names it.
+    fn owner_of(&self, address: u64) -> Option<(u32, u64)> {
+        if let Some(region) = self.process.space.find_unnamed_whole(address) {
+            let (owner, start) = self.shared.objects.start_of(region.object);
+            return Some((owner, region.low.saturating_sub(start)));
+        }
+        let found = self.stack.find_local(address, None, &self.shared.layouts);
+        let (low, _, local, _) = found?;
+        Some((local?.object, low))
+    }
+}
+
+/// Data that the program announces by a row of `RecordData`.
+struct AnnouncedData {
+    /// The return address of the call.
+    pc: u64,
+    base: u64,
+    bytes: u64,
+    /// Bytes of an element.
+    element: u64,
+    /// What memory they are in.
+    place: Where,
 }
 
 /// Calls and returns.
