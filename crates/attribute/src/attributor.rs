@@ -33,6 +33,8 @@ pub struct Attributor {
     processes: Vec<ProcessState>,
     process_numbers: FastMap<u16, usize>,
     threads: Vec<ThreadState>,
+    /// The bytes that the threads hold: there may be many, so nobody asks them all.
+    threads_held: u64,
     thread_numbers: FastMap<u32, usize>,
 }
 
@@ -49,6 +51,7 @@ impl Attributor {
             processes: Vec::new(),
             process_numbers: FastMap::default(),
             threads: Vec::new(),
+            threads_held: 0,
             thread_numbers: FastMap::default(),
         }
     }
@@ -178,6 +181,7 @@ impl Attributor {
         self.shared.add_cells(&self.options, out);
         self.threads[thread].stack = stack;
         self.threads[thread].statement = statement;
+        self.threads[thread].add_memory(&mut self.threads_held);
     }
 
     /// Merges cold cells. Nothing remembers their numbers after that but `out`.
@@ -219,13 +223,9 @@ impl Attributor {
             .processes
             .iter()
             .map(|p| p.space.memory() + p.sites.memory());
-        let threads = self
-            .threads
-            .iter()
-            .map(|t| t.stack.memory() + t.statement.memory());
         let states = self.threads.capacity() * size_of::<ThreadState>();
         let tables = self.shared.memory() + self.repeats.memory();
-        Bytes(processes.chain(threads).sum::<u64>() + states as u64 + tables)
+        Bytes(processes.sum::<u64>() + self.threads_held + states as u64 + tables)
     }
 
     /// Resolves all names. Cost: a symbol look-up per site, context and object that was accessed.
@@ -303,6 +303,7 @@ impl Attributor {
         let thread = &mut self.threads[number];
         thread.name.clone_from(&event.name);
         let old = std::mem::replace(&mut thread.stack, stack);
+        thread.add_memory(&mut self.threads_held);
         let process = ProcessId(thread.process);
         let process = self.process(process);
         self.processes[process].move_stack(number as u32, old.bounds().0, bounds);
@@ -343,6 +344,7 @@ impl Attributor {
         let thread = &mut self.threads[number];
         let stack = std::mem::take(&mut thread.stack);
         thread.statement = StatementAddresses::default();
+        thread.add_memory(&mut self.threads_held);
         let process = ProcessId(thread.process);
         let process = self.process(process);
         self.processes[process].remove_thread(number as u32, stack.bounds().0);

@@ -115,4 +115,15 @@ pub(crate) struct ThreadState {
     pub is_main: bool,
     pub stack: ShadowStack,
     pub statement: StatementAddresses,
+    /// The bytes that it held when it was last looked at.
+    pub held: u64,
+}
+
+impl ThreadState {
+    /// Looks at what it holds, and adds what has changed to what all threads hold.
+    pub fn add_memory(&mut self, of_all: &mut u64) {
+        let held = self.stack.memory() + self.statement.memory();
+        *of_all = *of_all - self.held + held;
+        self.held = held;
+    }
 }

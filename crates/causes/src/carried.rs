@@ -34,6 +34,17 @@ struct RunningThread {
     process: u16,
     tracker: ScopeTracker,
     scopes: ThreadScopes,
+    /// The bytes that it held when it was last looked at.
+    held: usize,
+}
+
+impl RunningThread {
+    /// Looks at what it holds, and adds what has changed to what all threads hold.
+    fn add_memory(&mut self, of_all: &mut usize) {
+        let held = size_of::<Self>() + self.tracker.memory() + self.scopes.memory();
+        *of_all = *of_all - self.held + held;
+        self.held = held;
+    }
 }
 
 /// The last access to an item.
@@ -83,6 +94,8 @@ pub(crate) struct Carried {
     /// By number of the item.
     last: Vec<LastAccess>,
     threads: HashMap<u32, RunningThread>,
+    /// The bytes that the threads hold: there may be many, so nobody asks them all.
+    threads_held: usize,
     scopes: CodeScopes,
     pairs: ReusePairs,
     blocks: u64,
@@ -98,6 +111,7 @@ impl Carried {
             cache,
             last: Vec::new(),
             threads: HashMap::new(),
+            threads_held: 0,
             scopes: CodeScopes::default(),
             pairs: ReusePairs::new(most_pairs),
             blocks: 0,
@@ -163,6 +177,7 @@ impl Carried {
             let time = begin + u64::from(before - first);
             thread.tracker.enter(block, time);
         }
+        thread.add_memory(&mut self.threads_held);
     }
 
     /// Enters blocks of a thread after the last access of its piece.
@@ -175,21 +190,21 @@ impl Carried {
         for (_, block) in blocks {
             thread.tracker.enter(block, self.accesses);
         }
+        thread.add_memory(&mut self.threads_held);
     }
 
     /// A thread has ended: nothing more comes of it.
     pub fn thread_ended(&mut self, thread: u32) {
         if let Some(ended) = self.threads.remove(&thread) {
+            self.threads_held -= ended.held;
             self.scopes.end_loops(&ended.tracker, &ended.scopes);
         }
     }
 
     /// Bytes held, about.
     pub fn memory(&self) -> u64 {
-        let threads = self.threads.values();
-        let threads = threads.map(|one| one.tracker.memory() + one.scopes.memory());
         let last = self.last.capacity() * size_of::<LastAccess>();
-        (threads.sum::<usize>() + last + self.scopes.memory() + self.pairs.memory()) as u64
+        (self.threads_held + last + self.scopes.memory() + self.pairs.memory()) as u64
     }
 
     /// What was counted.
@@ -216,6 +231,7 @@ fn running(
         process,
         tracker: ScopeTracker::new(now),
         scopes: ThreadScopes::default(),
+        held: 0,
     })
 }
 

@@ -34,8 +34,8 @@ type Inner = Box<dyn Counts>;
 /// What is handed over.
 enum Job {
     Count(Box<Columns>),
-    /// What comes next is of this program thread.
-    Thread(ProcessId, ThreadId),
+    /// What comes next is of this program thread, and whether it is new.
+    Thread(ProcessId, ThreadId, bool),
     /// It has ended.
     Ended(ThreadId),
     /// Say when everything before this is counted.
@@ -44,10 +44,54 @@ enum Job {
     Shrink(Bytes, Bytes, Sender<bool>),
 }
 
-/// Batches after which the worker says what it holds: asking costs a look at every cell.
+/// Full batches after which the worker says what it holds: asking costs a look at every cell.
 const SAY_EVERY: u64 = 8;
+/// New program threads after which the worker says what it holds, at least. Tables of this many
+/// threads are small beside the batches of the queue.
+const SAY_AFTER_THREADS: u64 = 64;
 /// Bytes that a touch can add to what is held, in small structures; large ones at most double.
 const GROWTH: u64 = 128;
+
+/// Decides when the worker says what it holds. Asking costs time that grows with the number of
+/// cells and of program threads, so a batch does not count as one step: where program threads
+/// alternate, a batch has a few accesses. What is counted between two answers grows with what an
+/// answer costs.
+#[derive(Default)]
+struct AnswerTimer {
+    /// Item accesses and basic blocks since the last answer.
+    steps: u64,
+    /// Program threads that began before the last answer, and since.
+    threads: u64,
+    new_threads: u64,
+}
+
+impl AnswerTimer {
+    /// Notes a batch.
+    fn counted(&mut self, columns: &Columns) {
+        self.steps += (columns.len() + columns.basic_blocks.len()) as u64;
+    }
+
+    /// Notes that a program thread began.
+    fn began(&mut self) {
+        self.new_threads += 1;
+    }
+
+    /// Whether an answer is due: after some full batches, or when there are twice the threads.
+    /// [`BackgroundCounts::memory`] takes it that what was held may double in between, twice
+    /// in a way: a table is held beside its successor.
+    fn is_due(&mut self) -> bool {
+        let due = self.steps >= SAY_EVERY * BATCH as u64
+            || self.new_threads >= self.threads.max(SAY_AFTER_THREADS);
+        if due {
+            *self = AnswerTimer {
+                steps: 0,
+                threads: self.threads + self.new_threads,
+                new_threads: 0,
+            };
+        }
+        due
+    }
+}
 
 /// Another way of counting, on its own thread.
 pub(super) struct BackgroundCounts {
@@ -118,7 +162,7 @@ fn work(
     held: &AtomicU64,
     refused: &OnceLock<OutOfMemory>,
 ) -> Inner {
-    let mut batches = 0_u64;
+    let mut timer = AnswerTimer::default();
     for job in to_do {
         if let Some(bytes) = inner.refused() {
             // It is said once.
@@ -127,15 +171,20 @@ fn work(
         match job {
             Job::Count(mut columns) => {
                 inner.add(&columns);
-                batches += 1;
-                if batches.is_multiple_of(SAY_EVERY) {
+                timer.counted(&columns);
+                if timer.is_due() {
                     held.store(inner.memory().get(), Ordering::Relaxed);
                 }
                 columns.clear();
                 // Nobody takes them back any more when all is read.
                 let _ = used.send(*columns);
             }
-            Job::Thread(process, thread) => inner.thread(process, thread),
+            Job::Thread(process, thread, is_new) => {
+                inner.thread(process, thread);
+                if is_new {
+                    timer.began();
+                }
+            }
             Job::Ended(thread) => inner.thread_ended(thread),
             Job::Drain(done) => {
                 held.store(inner.memory().get(), Ordering::Relaxed);
@@ -159,8 +208,8 @@ impl Counts for BackgroundCounts {
             self.send();
             self.thread = now;
             while self.lanes.over().is_some() {}
-            self.lanes.number(process, thread);
-            self.worker.send(Job::Thread(process, thread));
+            let (_, is_new) = self.lanes.number(process, thread);
+            self.worker.send(Job::Thread(process, thread, is_new));
         }
     }
 
@@ -217,7 +266,8 @@ impl Counts for BackgroundCounts {
         }
         let unsaid = (SAY_EVERY + 2 + QUEUE as u64) * (self.largest.max(LARGE) as u64);
         let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
-        Bytes(2 * held + unsaid * growth)
+        // A table that doubles is held beside the one that it was.
+        Bytes(3 * held + unsaid * growth)
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
@@ -243,5 +293,56 @@ impl Counts for BackgroundCounts {
     fn finish(mut self: Box<Self>) -> Counted {
         self.send();
         self.worker.finish().finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What all answers cost, each as much as there are threads.
+    fn cost_of_answers(threads: u64, rounds: u64) -> u64 {
+        let mut timer = AnswerTimer::default();
+        let batch = Columns {
+            items: vec![1],
+            ..Columns::default()
+        };
+        let mut cost = 0;
+        for round in 0..rounds {
+            for thread in 0..threads {
+                if round == 0 {
+                    timer.began();
+                }
+                timer.counted(&batch);
+                if timer.is_due() {
+                    cost += if round == 0 { thread + 1 } else { threads };
+                }
+            }
+        }
+        cost
+    }
+
+    #[test]
+    fn answers_of_many_alternating_threads_cost_less_than_their_batches() {
+        for threads in [100, 1000, 30_000, 100_000] {
+            for rounds in [1, 3, 10] {
+                let cost = cost_of_answers(threads, rounds);
+                assert!(cost <= 3 * threads * rounds, "{threads} {rounds}: {cost}");
+            }
+        }
+    }
+
+    #[test]
+    fn answers_are_given_while_one_thread_goes_on() {
+        let mut timer = AnswerTimer::default();
+        let batch = Columns {
+            items: vec![1; BATCH],
+            ..Columns::default()
+        };
+        let answers = (0..80).filter(|_| {
+            timer.counted(&batch);
+            timer.is_due()
+        });
+        assert_eq!(answers.count(), 10);
     }
 }

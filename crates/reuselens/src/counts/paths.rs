@@ -1,6 +1,6 @@
 //! Beside the distances: the path to each access.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{PathStep, PathTable};
@@ -35,6 +35,36 @@ struct Tracked {
     /// Whether touches of the block that it is in were counted already: what follows goes on with
     /// them.
     begun: bool,
+    /// What the tracker held when it was last asked.
+    held: usize,
+    /// Blocks that it takes until it is asked again: asking costs a look at all of its blocks.
+    until_asked: usize,
+}
+
+impl Tracked {
+    fn new(keep: u32) -> Self {
+        Tracked {
+            tracker: PathTracker::new(keep),
+            begun: false,
+            held: 0,
+            until_asked: 0,
+        }
+    }
+
+    /// Notes that the tracker took this many blocks. The bytes that it is known to hold, before and
+    /// now: less than twice of that are missing.
+    fn took(&mut self, blocks: usize) -> (usize, usize) {
+        let before = self.held;
+        self.until_asked = match self.until_asked.checked_sub(blocks) {
+            Some(left) if before > 0 => left,
+            _ => {
+                self.held = self.tracker.memory() + size_of::<Tracked>();
+                // No block takes more bytes.
+                self.held / 256
+            }
+        };
+        (before, self.held)
+    }
 }
 
 /// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a
@@ -42,8 +72,11 @@ struct Tracked {
 pub(super) struct Paths {
     inner: Box<dyn DistanceMethod>,
     counts: PathCounts,
-    trackers: HashMap<(u16, u32), Tracked>,
-    now: (u16, u32),
+    /// By thread, then process: a thread that ends does so in all processes.
+    trackers: BTreeMap<(u32, u16), Tracked>,
+    /// What the trackers hold, about.
+    trackers_held: usize,
+    now: (u32, u16),
     /// Cells whose instructions are known.
     cells: usize,
     /// Memory for the steps of a piece.
@@ -62,7 +95,8 @@ impl Paths {
                 keep,
                 blocks: 0,
             },
-            trackers: HashMap::new(),
+            trackers: BTreeMap::new(),
+            trackers_held: 0,
             now: (0, 0),
             cells: 0,
             steps: Vec::new(),
@@ -72,9 +106,7 @@ impl Paths {
 
 impl Paths {
     fn trackers_memory(&self) -> u64 {
-        let trackers = self.trackers.values();
-        let trackers: usize = trackers.map(|one| one.tracker.memory()).sum();
-        trackers as u64
+        self.trackers_held as u64
     }
 
     /// Counts the touches from `from` on: those before these blocks, each in the block before it,
@@ -82,10 +114,7 @@ impl Paths {
     fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
         let keep = self.counts.keep;
         let trackers = self.trackers.entry(self.now);
-        let tracked = trackers.or_insert_with(|| Tracked {
-            tracker: PathTracker::new(keep),
-            begun: false,
-        });
+        let tracked = trackers.or_insert_with(|| Tracked::new(keep));
         let begin = from as usize;
         let (cells, distances) = (&columns.cells[begin..], self.inner.distances());
         let (mut done, steps) = (0, &mut self.steps);
@@ -125,6 +154,8 @@ impl Paths {
         if blocks.is_empty() {
             step(tracked, cells.len() as u32);
         }
+        let (before, held) = tracked.took(blocks.len());
+        self.trackers_held = self.trackers_held - before + held;
         let distances = &distances[begin..];
         self.counts
             .table
@@ -200,11 +231,15 @@ impl CountMethod for Paths {
 
 impl ThreadMethod for Paths {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.now = (process.0, thread.0);
+        self.now = (thread.0, process.0);
     }
 
     fn thread_ended(&mut self, thread: ThreadId) {
-        self.trackers.retain(|of, _| of.1 != thread.0);
+        let all = (thread.0, 0)..=(thread.0, u16::MAX);
+        while let Some((&of, _)) = self.trackers.range(all.clone()).next() {
+            let ended = self.trackers.remove(&of);
+            self.trackers_held -= ended.map_or(0, |ended| ended.held);
+        }
     }
 
     /// Threads have no engines of their own.
