@@ -1,6 +1,6 @@
 //! [`BruteForce`]: the definition of the reuse distance as code. The oracle of tests.
 
-use reuselens_distance::Engine;
+use reuselens_distance::{Engine, growth};
 use reuselens_units::{Bytes, Distance, Items};
 
 /// The LRU stack itself: a list of the items, most recently accessed first, in which the index of
@@ -46,8 +46,9 @@ impl Engine for BruteForce {
         Bytes((size_of::<Self>() + stack) as u64)
     }
 
-    /// How its structures grow is not known beforehand: what they hold.
-    fn memory_ahead(&self, _accesses: u64) -> Bytes {
-        self.memory()
+    fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let more = usize::try_from(accesses).unwrap_or(usize::MAX);
+        let stack = growth::vec_ahead(&self.stack, more.min(self.stack.len()));
+        Bytes((size_of::<Self>() + stack) as u64)
     }
 }

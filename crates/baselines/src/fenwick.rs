@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use reuselens_distance::Engine;
+use reuselens_distance::{Engine, growth};
 use reuselens_units::{Bytes, Distance, Items};
 
 /// Steps of an empty time axis.
@@ -102,13 +102,19 @@ impl FenwickTree {
             *time = u64::from(self.sums[*time as usize]);
         }
         self.now = self.last.len();
-        let steps = (4 * self.now).next_power_of_two().max(SMALLEST);
+        let steps = steps_for(self.now);
         self.sums.resize(steps + 1, 0);
         for time in 1..=steps {
             let first = time - lowest(time);
             self.sums[time] = (time.min(self.now) - first.min(self.now)) as u32;
         }
     }
+}
+
+/// The steps of a time axis for this many items: after it is compacted, it has room for three times
+/// as many accesses.
+fn steps_for(items: usize) -> usize {
+    (4 * items).next_power_of_two().max(SMALLEST)
 }
 
 /// The lowest bit that is set: the number of times that a node sums.
@@ -144,9 +150,22 @@ impl Engine for FenwickTree {
         Bytes((size_of::<Self>() + sums + self.last.allocation_size()) as u64)
     }
 
-    /// How its structures grow is not known beforehand: what they hold.
-    fn memory_ahead(&self, _accesses: u64) -> Bytes {
-        self.memory()
+    /// At most as many of the accesses are to new items as there are items.
+    fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let known = self.last.len();
+        let accesses = usize::try_from(accesses).unwrap_or(usize::MAX);
+        let more = accesses.min(known);
+        let mut steps = self.sums.capacity();
+        if accesses >= self.sums.len() - self.now {
+            let needed = steps_for(known + more) + 1;
+            // A vector that grows has at least twice the room.
+            steps = match needed > steps {
+                true => needed.max(2 * steps),
+                false => steps,
+            };
+        }
+        let map = growth::map_ahead(&self.last, more);
+        Bytes((size_of::<Self>() + steps * size_of::<u32>() + map) as u64)
     }
 }
 

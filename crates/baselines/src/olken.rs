@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use reuselens_distance::Engine;
+use reuselens_distance::{Engine, growth};
 use reuselens_units::{Bytes, Distance, Items};
 
 /// The link to no node; node 0, of size 0, is never in the tree.
@@ -221,9 +221,12 @@ impl Engine for OlkenTree {
         Bytes((size_of::<Self>() + nodes + self.index.allocation_size()) as u64)
     }
 
-    /// How its structures grow is not known beforehand: what they hold.
-    fn memory_ahead(&self, _accesses: u64) -> Bytes {
-        self.memory()
+    /// At most as many of the accesses are to new items as there are items.
+    fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let more = usize::try_from(accesses).unwrap_or(usize::MAX);
+        let more = more.min(self.index.len());
+        let tables = growth::vec_ahead(&self.nodes, more) + growth::map_ahead(&self.index, more);
+        Bytes((size_of::<Self>() + tables) as u64)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::chunk::PreparedChunk;
 use crate::code_scopes::{CodeScopes, ThreadScopes};
 use crate::reuse_pairs::{CarriedPair, ReusePairs};
 use crate::scope_tracker::ScopeTracker;
+use crate::table_memory::growth;
 
 /// What carries the reuses of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -205,6 +206,11 @@ impl Carried {
     pub fn memory(&self) -> u64 {
         let last = self.last.capacity() * size_of::<LastAccess>();
         (self.threads_held + last + self.scopes.memory() + self.pairs.memory()) as u64
+    }
+
+    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items.
+    pub fn growth(&self, more: usize) -> u64 {
+        growth(&self.last, more)
     }
 
     /// What was counted.

@@ -255,6 +255,21 @@ impl CauseCounts {
         Bytes(self.numbers.memory() + chunks + parts.iter().sum::<u64>())
     }
 
+    /// The most memory held until `accesses` more accesses are counted, of which at most as many are
+    /// to new items as there are items.
+    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let known = self.numbers.count();
+        let more = usize::try_from(accesses).map_or(known, |accesses| accesses.min(known));
+        let growth = [
+            self.numbers.growth(more),
+            self.line_use.as_ref().map_or(0, |it| it.growth(more)),
+            self.sharing.as_ref().map_or(0, |it| it.growth(more)),
+            self.phases.as_ref().map_or(0, |it| it.growth(more)),
+            self.carried.as_ref().map_or(0, |it| it.growth(more)),
+        ];
+        self.memory() + Bytes(growth.iter().sum())
+    }
+
     /// The counts of each cell, and what belongs to no single cell, but for
     /// [what carries reuses](Self::take_carried). `places` has an entry for each
     /// cell; the indices are those of the profile.

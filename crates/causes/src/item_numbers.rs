@@ -63,6 +63,15 @@ impl ItemNumbers {
         self.slots.bytes() as u64
     }
 
+    /// Bytes that it takes beyond what it holds, until it has `more` more items: a table that grows
+    /// is given back, piece by piece, while its successor of twice its size is filled.
+    pub fn growth(&self, more: usize) -> u64 {
+        match (self.used + more + BATCH) * 3 > self.slots.len() * 2 {
+            true => self.memory(),
+            false => 0,
+        }
+    }
+
     /// Where to look for an item first: both halves of a product, which spreads strides as well as
     /// scattered items.
     #[inline(always)]

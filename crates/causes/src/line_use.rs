@@ -39,6 +39,7 @@ use reuselens_units::Granularity;
 use crate::chunk::PreparedChunk;
 use crate::element_counts::{ElementCounts, NO_PHASE};
 use crate::line_sample::{FillBytes, LineSample, ObjectSums, doubtful_caches};
+use crate::table_memory::growth;
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The cell of an item that no access has brought in.
@@ -222,6 +223,13 @@ impl LineUse {
             sample.lines.memory() + others.sum::<u64>()
         });
         (lines + cells) as u64 + self.elements.memory() + sample
+    }
+
+    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items.
+    pub fn growth(&self, more: usize) -> u64 {
+        let others = self.sample.iter().flat_map(|sample| &sample.others);
+        let others = others.map(|it| it.growth(more));
+        growth(&self.lines, more) + others.sum::<u64>()
     }
 
     /// Cells of objects whose elements have no counters for lack of room.

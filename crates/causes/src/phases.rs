@@ -46,6 +46,7 @@ use reuselens_locality::{RunInterval, RunPhases};
 
 use crate::chunk::PreparedChunk;
 use crate::phase_clusters::{MissVector, clusters};
+use crate::table_memory::growth;
 use crate::{CauseCell, CellPlace};
 
 /// Most intervals, as a power of two: their numbers are bytes.
@@ -210,6 +211,11 @@ impl Phases {
             // A slot of the map: key, value, a byte; at least half of them are used.
             + self.indices.capacity() * 18;
         bytes as u64
+    }
+
+    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items.
+    pub fn growth(&self, more: usize) -> u64 {
+        growth(&self.last, more)
     }
 
     /// The intervals and their phases.

@@ -51,7 +51,7 @@ use reuselens_locality::{CellCauses, SharedData, UnlistedPairs};
 
 use crate::chunk::PreparedChunk;
 use crate::shared_pairs::{AccessPlace, NO_PAIR, SharedPairs};
-use crate::table_memory::table_memory;
+use crate::table_memory::{growth, table_memory};
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The state of a line that no thread has accessed.
@@ -312,6 +312,12 @@ impl LineSharing {
             + self.ended.capacity()
             + free;
         bytes as u64 + self.pairs.memory()
+    }
+
+    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items. Each may be of
+    /// a second thread, and a line that one more thread accesses may move to twice its slots.
+    pub fn growth(&self, more: usize) -> u64 {
+        growth(&self.states, more) + growth(&self.lines, more) + growth(&self.slots, 4 * more)
     }
 
     /// Adds the counts to those of the cells, and returns the pairs, the most invalidations first,

@@ -104,9 +104,12 @@ impl Engine for Bounded {
         Bytes(self.tree.memory().get() - tree + size_of::<Self>() as u64)
     }
 
-    /// Its tables grow to a bound and not beyond: what they hold.
-    fn memory_ahead(&self, _accesses: u64) -> Bytes {
-        self.memory()
+    /// Its tables grow to a bound and not beyond. When it begins anew, it holds the items in their
+    /// order, twice while they are sorted, beside the tables that it had.
+    fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let items = self.tree.distinct().get() * 2 * size_of::<(u64, u64)>() as u64;
+        let anew = Bytes(self.memory().get() + items);
+        anew.max(self.tree.memory_ahead(accesses))
     }
 }
 

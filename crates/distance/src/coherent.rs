@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use reuselens_units::{Bytes, Distance};
 
+use crate::growth::map_ahead;
 use crate::mix::Mixing;
 use crate::{CountingTree, Engine};
 
@@ -101,7 +102,7 @@ impl Coherent {
                 invalidated.push(index);
             }
         }
-        let held = core.engine.memory_ahead(AHEAD) + bytes(&core.noted);
+        let held = core.engine.memory_ahead(AHEAD) + bytes_ahead(&core.noted);
         self.held = self.held - core.held + held.get();
         core.held = held.get();
     }
@@ -117,7 +118,7 @@ impl Coherent {
     /// The most memory that is held within the next 2¹⁷ accesses: see [`Engine::memory_ahead`].
     /// Cost: none to speak of, however many cores there are.
     pub fn memory_ahead(&self) -> Bytes {
-        bytes(&self.stores) + Bytes(self.held)
+        bytes_ahead(&self.stores) + Bytes(self.held)
     }
 }
 
@@ -130,9 +131,11 @@ impl Default for Coherent {
     }
 }
 
-/// The memory of a table.
-fn bytes(counters: &Counters) -> Bytes {
-    Bytes(counters.allocation_size() as u64)
+/// The most memory of a table within the next [`AHEAD`] accesses, of which at most half as many are
+/// to new items as the table has.
+fn bytes_ahead(counters: &Counters) -> Bytes {
+    let more = (AHEAD as usize).min(counters.len() / 2);
+    Bytes(map_ahead(counters, more) as u64)
 }
 
 #[cfg(test)]

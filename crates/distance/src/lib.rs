@@ -27,6 +27,7 @@ mod counting;
 pub mod dense_ids;
 mod engine;
 pub mod generate;
+pub mod growth;
 mod mix;
 mod prefetch {
     pub(crate) use reuselens_hugepages::prefetch;

@@ -130,6 +130,17 @@ impl Previous {
         Bytes((size_of::<Self>() + self.slots.capacity() * size_of::<Slot>()) as u64)
     }
 
+    /// The most memory that is held until `accesses` more accesses are processed, of which at most
+    /// as many are to new items as there are items: a table that grows is held beside its
+    /// successor, which is twice as large.
+    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let more = usize::try_from(accesses).map_or(self.used, |more| more.min(self.used));
+        match (self.used + more + BATCH) * 2 > self.slots.len() {
+            true => Bytes(3 * self.memory().get()),
+            false => self.memory(),
+        }
+    }
+
     /// Where to look for an item first.
     #[inline(always)]
     fn home(&self, item: u64) -> usize {

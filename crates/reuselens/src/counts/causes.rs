@@ -15,6 +15,7 @@ use super::paths::block;
 use super::sampled_causes::SampledCauses;
 use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together, sample_rate};
 use crate::attribution::line_granularity;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, Error, this_machine};
 
 /// A way of counting, and the causes of misses beside it. It is called with blocks of one thread at
@@ -197,7 +198,7 @@ impl CountMethod for Causes {
     }
 
     fn memory(&self) -> Bytes {
-        self.inner.memory() + self.counts.memory()
+        self.inner.memory() + self.counts.memory_ahead(LOOK_AT_MEMORY_EVERY)
     }
 
     /// Nothing can be given up.

@@ -8,6 +8,7 @@ use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;
 use super::{CountMethod, Counted, DistanceMethod};
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// What is counted beside the distances.
 #[derive(Default)]
@@ -130,7 +131,8 @@ impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
     fn memory(&self) -> Bytes {
         let forward = self.forward.as_ref();
         let forward = forward.map(|forward| forward.histograms.memory());
-        self.inner.memory() + self.previous.memory() + forward.unwrap_or_default()
+        let previous = self.previous.memory_ahead(LOOK_AT_MEMORY_EVERY);
+        self.inner.memory() + previous + forward.unwrap_or_default()
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {

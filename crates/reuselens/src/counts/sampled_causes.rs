@@ -104,7 +104,7 @@ impl CountMethod for SampledCauses {
     fn memory(&self) -> Bytes {
         let beginning = self.beginning.as_ref().map(|it| it.memory());
         let sample = self.sample.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.sampled.memory();
-        let counted = self.distances.memory() + self.counts.memory();
+        let counted = self.distances.memory() + self.counts.memory_ahead(LOOK_AT_MEMORY_EVERY);
         beginning.unwrap_or_default() + sample + counted
     }
 

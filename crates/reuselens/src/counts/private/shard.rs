@@ -169,7 +169,8 @@ impl ThreadEngine {
     fn memory(&self) -> Bytes {
         #[cfg(test)]
         tests::LOOKS.set(tests::LOOKS.get() + 1);
-        let previous = self.previous.as_ref().map(Previous::memory);
+        let previous = self.previous.as_ref();
+        let previous = previous.map(|it| it.memory_ahead(LOOK_AT_MEMORY_EVERY));
         self.engine.memory_ahead(LOOK_AT_MEMORY_EVERY) + previous.unwrap_or_default()
     }
 }
