@@ -23,6 +23,8 @@ pub struct CellKey {
 /// A bit of the context in the key of a cell that was made for several groups: its accesses were
 /// made anywhere below that context.
 pub(crate) const COARSE: u32 = 1 << 21;
+/// The thread of cells for several threads: no thread has this number.
+pub(crate) const OTHER_THREADS: u32 = (1 << 30) - 1;
 /// The site of numbers that are of no cell for now.
 const FREE: u32 = u32::MAX;
 
@@ -215,6 +217,11 @@ impl CellTable {
     /// Whether any key gets a cell.
     pub fn has_room(&self) -> bool {
         self.keys.len() < self.max
+    }
+
+    /// Whether a group of several threads gets a cell: as many as there are of single threads.
+    pub fn has_room_for_threads(&self) -> bool {
+        self.keys.len() < 2 * self.max
     }
 
     /// Whether there is room for lines, with whatever is accessed from wherever.

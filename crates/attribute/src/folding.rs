@@ -3,7 +3,9 @@
 //! A program can have more groups than there is room for: an interpreter reaches each of its
 //! functions on ten thousands of paths. Where the consumer remembers numbers of cells, none can be
 //! merged ([`crate::merging`]). The first [`Options::max_cells`] groups get a cell each.
-//! From then on instructions without a line count for their function ([`function_sites`]), and
+//! From then on new groups of threads after the first 16 count for one thread that is not named, and
+//! instructions without a line count for their function ([`function_sites`]): short threads, one
+//! after the other, may be any number, and have the same lines. Beyond that,
 //! [`Candidates`] counts the accesses of groups without a cell, and a group gets one
 //! when its count reaches a threshold. Until then its accesses count for the finest coarser group
 //! that has a cell. Coarser is, step by step: the calling context further up on the path, at the
@@ -28,7 +30,7 @@ use std::fmt;
 
 use reuselens_hugepages::Huge;
 
-use crate::cells::{COARSE, CellKey, PackedKey};
+use crate::cells::{COARSE, CellKey, OTHER_THREADS, PackedKey};
 use crate::objects::Objects;
 use crate::shared::{FoldWarning, Shared};
 
@@ -48,6 +50,10 @@ const FREQUENT: usize = 4;
 const LEAST: u32 = 2;
 /// How often that number doubles: each time another twelfth of the room is used.
 const DOUBLINGS: usize = 12;
+
+/// Threads that are broken down by however many groups there are: with this many, a program has
+/// about as many groups as its lines, objects and contexts have.
+const KEPT_THREADS: u32 = 16;
 
 /// Groups whose accesses are counted at a time (4 MiB).
 const CANDIDATES: usize = 1 << 18;
@@ -130,12 +136,14 @@ impl Shared {
         }
         let key = CellKey {
             site: self.function_site(key.site),
+            thread: self.merged_thread(key.thread),
             ..key
         };
         if let Some(cell) = self.cells.get(key) {
             return CellChoice { cell, lasts: true };
         }
-        if self.merging.makes_room(&self.cells) {
+        let is_of_threads = key.thread == OTHER_THREADS && self.cells.has_room_for_threads();
+        if is_of_threads || self.merging.makes_room(&self.cells) {
             return CellChoice {
                 cell: self.cells.add(key),
                 lasts: true,
@@ -160,6 +168,22 @@ impl Shared {
                 return CellChoice { cell, lasts: false };
             }
         }
+    }
+
+    /// The thread that a new group of a thread counts for, once there is no room for all groups.
+    fn merged_thread(&mut self, thread: u32) -> u32 {
+        if thread < KEPT_THREADS || !self.merging.gives_up_threads(&self.cells) {
+            return thread;
+        }
+        self.once(
+            FoldWarning::Threads,
+            "threads-merged",
+            "the program has more threads than are kept separately; what threads after the first 16 did where they had not \
+             accessed memory before counts for (other threads), and by line, object and context nothing is missing",
+            "for all threads by themselves measure a part of the run (--after, --function), or leave out contexts \
+             (--no-contexts)",
+        );
+        OTHER_THREADS
     }
 
     /// Counts an access of a group without a cell, and whether it gets one.

@@ -72,6 +72,12 @@ impl Merging {
         self.is_on && cells.len() < 2 * self.full
     }
 
+    /// Whether new groups of many threads must do with one cell: there is no room for groups of all
+    /// threads, or most of it is used where cells are merged.
+    pub fn gives_up_threads(&self, cells: &CellTable) -> bool {
+        !self.is_on || cells.len() >= self.full - self.full / 8
+    }
+
     /// Whether it is time to merge cells.
     pub fn is_due(&self, cells: &CellTable) -> bool {
         self.is_on && cells.len() >= self.full

@@ -18,7 +18,7 @@ use reuselens_locality::{
 };
 use reuselens_trace::Kind;
 
-use crate::cells::{COARSE, CellKey};
+use crate::cells::{COARSE, CellKey, OTHER_THREADS};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
 use crate::naming::{file_name, is_system_module, kind_name, place_name};
@@ -47,7 +47,8 @@ pub(crate) fn tables(
     resolver.wrappers = resolver.find_wrappers(&raw);
     resolver.blocks = resolver.name_blocks(&raw);
     resolver.find_chunks(&raw);
-    let cells = raw.iter().map(|key| resolver.cell(key)).collect();
+    let mut cells: Vec<CellKey> = raw.iter().map(|key| resolver.cell(key)).collect();
+    let threads = named_threads(threads, &mut cells);
     let elements = resolver.elements();
     resolver.final_elements.complete(resolver.objects.len());
     let scopes = scopes.iter().map(|scope| resolver.scope(scope)).collect();
@@ -64,12 +65,30 @@ pub(crate) fn tables(
         objects: resolver.objects,
         element_types: resolver.final_elements.types,
         contexts: resolver.contexts,
-        threads: threads.iter().map(named_thread).collect(),
+        threads,
         cells,
         elements,
         scopes,
         warnings,
     }
+}
+
+/// All threads; and after them one for the cells of several, if there are such.
+fn named_threads(threads: &[ThreadState], cells: &mut [CellKey]) -> Vec<ProfiledThread> {
+    let mut named: Vec<ProfiledThread> = threads.iter().map(named_thread).collect();
+    let others = cells.iter_mut().filter(|cell| cell.thread == OTHER_THREADS);
+    let mut has_others = false;
+    for cell in others {
+        cell.thread = threads.len() as u32;
+        has_others = true;
+    }
+    if has_others {
+        named.push(ProfiledThread {
+            name: "(other threads)".to_owned(),
+            process: 0,
+        });
+    }
+    named
 }
 
 fn named_thread(thread: &ThreadState) -> ProfiledThread {

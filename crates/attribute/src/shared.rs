@@ -43,6 +43,8 @@ pub(crate) enum FoldWarning {
     ManyContexts,
     /// For the unknown line.
     Lines,
+    /// For the other threads.
+    Threads,
 }
 
 /// The sites, objects, contexts and cells of a trace so far.
@@ -78,7 +80,7 @@ pub(crate) struct Shared {
     pub references: u64,
     pub warnings: Warnings,
     /// By [`FoldWarning`], whether it was given.
-    given: [bool; 4],
+    given: [bool; 5],
     pub(crate) with_contexts: bool,
     /// Whether instructions of modules without lines may share a site. False with basic blocks, as
     /// paths need each instruction, and for items only.
@@ -122,7 +124,7 @@ impl Shared {
             live_frames: LiveFrames::default(),
             references: 0,
             warnings: Warnings::default(),
-            given: [false; 4],
+            given: [false; 5],
             with_contexts: options.contexts,
             with_function_sites: !options.basic_blocks && !options.is_totals_only(),
             with_elements: options.elements,

@@ -123,3 +123,60 @@ fn instructions_without_lines_share_their_function_once_room_is_short() {
     assert!(sites(&without).iter().all(|name| name.starts_with("f+")));
     assert!(sites(&with).len() > 60);
 }
+
+/// Threads that each run the same 16 lines once, one after the other, or all of them line by line.
+fn many_threads(merges: bool, line_by_line: bool) -> Finished {
+    let mut run = Run::new(Options {
+        max_cells: 1024,
+        merges,
+        ..Options::default()
+    });
+    let threads = 1..=4000_u32;
+    threads
+        .clone()
+        .for_each(|thread| run.thread(0, thread, (0, 0)));
+    let mut load = |thread, line| {
+        run.on(0, thread);
+        run.load(at(0x200, line), 0x1000);
+    };
+    match line_by_line {
+        true => (0..16).for_each(|line| threads.clone().for_each(|thread| load(thread, line))),
+        false => threads
+            .clone()
+            .for_each(|thread| (0..16).for_each(|line| load(thread, line))),
+    }
+    run.finish()
+}
+
+/// Accesses by line and by thread.
+fn by_line_and_thread(done: &Finished) -> [BTreeMap<u32, usize>; 2] {
+    let mut counts = [BTreeMap::new(), BTreeMap::new()];
+    for cell in &done.columns.cells {
+        let key = done.tables.cells[*cell as usize];
+        *counts[0].entry(key.site).or_insert(0) += 1;
+        *counts[1].entry(key.thread).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[test]
+fn lines_are_kept_and_threads_are_merged_where_there_are_many_threads() {
+    for (merges, line_by_line) in [(false, false), (false, true), (true, false), (true, true)] {
+        let done = many_threads(merges, line_by_line);
+        let [lines, threads] = by_line_and_thread(&done);
+        assert_eq!(lines.len(), 16, "{merges} {line_by_line}");
+        assert!(
+            lines.values().all(|accesses| *accesses == 4000),
+            "{lines:?}"
+        );
+        assert_eq!(done.warnings(), ["threads-merged"]);
+        // The unnamed one is the last.
+        let (last, others) = threads.last_key_value().unwrap();
+        let names = &done.tables.threads;
+        assert_eq!(*last as usize, names.len() - 1);
+        assert_eq!(names[*last as usize].name, "(other threads)");
+        assert!(*others >= 16 * 2000, "{others}");
+        let kept = threads.iter().filter(|(thread, _)| **thread < 16);
+        assert!(kept.clone().count() >= 15 && kept.into_iter().all(|(_, it)| *it == 16));
+    }
+}
