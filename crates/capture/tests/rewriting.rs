@@ -366,3 +366,9 @@ fn loads_and_stores_match_valgrind() {
         );
     }
 }
+
+#[test]
+fn child_forked_while_its_parent_ends_does_not_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    same_but_remarks(&build(folder.path(), "ended.c", &[]));
+}

@@ -98,7 +98,7 @@ fn end(thread: &mut Thread) {
 }
 
 /// Whether all threads of the process are being detached.
-pub fn is_all_detaching() -> bool {
+fn is_all_detaching() -> bool {
     ALL.load(Ordering::SeqCst) != STAY
 }
 
@@ -168,7 +168,10 @@ fn go(thread: &mut Thread, pc: u64) -> u64 {
     thread.target
 }
 
-/// In the child of a fork: its thread is not detached, whatever its parent does.
+/// In the child of a fork: its thread is not detached, whatever its parent does. The parent may
+/// have given the kernel the program's own actions for signals already: the child's become ours.
 pub fn in_child() {
-    ALL.store(STAY, Ordering::SeqCst);
+    if ALL.swap(STAY, Ordering::SeqCst) != STAY {
+        signals::take_back();
+    }
 }

@@ -14,6 +14,9 @@ use crate::image::{expand, sys};
 
 /// Not 0 once the process ends: threads that come to the dispatcher stay there.
 static OVER: AtomicU32 = AtomicU32::new(0);
+/// How many threads look at the states of all others. They have copied the list of threads, so that
+/// a state must not be freed meanwhile ([`may_free`]).
+static READERS: AtomicU32 = AtomicU32::new(0);
 /// `drain_state` of a thread whose buffer was emptied for the last time. All larger states imply
 /// it.
 pub const EMPTY: u32 = 2;
@@ -39,6 +42,14 @@ pub fn ends(thread: &mut Thread) {
     thread.drain_state.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
     empty_others(thread, clear_outside);
+}
+
+/// In the child of a fork, which begins with this thread: it has not ended, whatever its parent was
+/// about to do.
+pub fn in_child(thread: &mut Thread) {
+    OVER.store(0, Ordering::SeqCst);
+    READERS.store(0, Ordering::SeqCst);
+    thread.drain_state.store(0, Ordering::SeqCst);
 }
 
 /// All block records of a thread are in the segment: nothing is lost if it is killed.
@@ -68,16 +79,17 @@ pub fn is_in_call(thread: &Thread) -> bool {
 /// Waits until `holds` returns true for each other thread of the process, but for each only for a
 /// limited time ([`PATIENCE`] and [`NAPS`]). Returns the number of other threads.
 pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -> bool) -> u32 {
-    let others: Vec<u64> = THREADS
-        .lock()
-        .iter()
-        .copied()
-        .filter(|t| *t != thread.own)
-        .collect();
+    let others: Vec<u64> = {
+        let threads = THREADS.lock();
+        READERS.fetch_add(1, Ordering::SeqCst);
+        let others = threads.iter().copied();
+        others.filter(|other| *other != thread.own).collect()
+    };
     let mut count = 0;
     for own in others {
-        // SAFETY: the list has the states of threads that live; only the thread that claims one
-        // (`final_drain`) writes to it.
+        // SAFETY: the list has the states of threads that lived when it was read, and none of
+        // these is freed while there are `READERS`; only the thread that claims one (`final_drain`)
+        // writes to it.
         let other = unsafe { &mut *(own as *mut Thread) };
         // The child of a `vfork` is another process.
         if other.borrowed {
@@ -95,7 +107,14 @@ pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -
             }
         }
     }
+    READERS.fetch_sub(1, Ordering::SeqCst);
     count
+}
+
+/// Whether the state of a thread that is no longer in the list may be freed. Called with the list
+/// locked: a thread that begins to read later does not find that state.
+pub fn may_free() -> bool {
+    READERS.load(Ordering::SeqCst) == 0
 }
 
 /// Empties a thread's buffer for the last time and calls `then`, unless another thread does so or
@@ -116,9 +135,11 @@ pub fn final_drain(thread: &mut Thread, then: fn(&mut Thread)) -> bool {
 }
 
 /// If the process is ending, empties the calling thread's buffer and waits for the end; does not
-/// return then.
+/// return then. The child of a `vfork` goes on: it is another process, which may outlive its
+/// parent, and sees [`OVER`] only because it shares the parent's memory.
 pub fn rest_if_over(thread: &mut Thread) {
-    if OVER.load(Ordering::SeqCst) != 0 && thread.drain_state.load(Ordering::SeqCst) != OWN_END {
+    let ends = OVER.load(Ordering::SeqCst) != 0 && !thread.borrowed;
+    if ends && thread.drain_state.load(Ordering::SeqCst) != OWN_END {
         final_drain(thread, clear_outside);
         let word = AtomicU32::new(0);
         loop {

@@ -170,6 +170,8 @@ struct New {
 
 /// A process of its own, in a copy of the memory.
 fn fork(thread: &mut Thread, new: &New) -> i64 {
+    // A signal that arrived now would be copied into the child, which was not sent it.
+    signals::set_mask(!0);
     let held = thread.signals.held();
     // Nobody else may hold a lock: their threads are not in the child.
     let result = {
@@ -210,14 +212,19 @@ fn fork(thread: &mut Thread, new: &New) -> i64 {
         signals::in_child(thread, held);
         in_child(thread);
     }
+    signals::unblock(thread);
     result
 }
 
-/// The child is a new process with one thread: announces it.
+/// The child is a new process with one thread: announces it. What the parent's threads were about
+/// to do together (end the process, leave the cache) is not the child's.
 fn in_child(thread: &mut Thread) {
     let parent = NUMBER.load(Ordering::Relaxed);
     THREADS.lock().clear();
     ENDED.lock().clear();
+    // The child of a `vfork` that forks has a child with memory of its own.
+    thread.borrowed = false;
+    final_drain::in_child(thread);
     detach::in_child();
     thread.channel.forget();
     gate::fork(thread);
@@ -259,11 +266,8 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     if result < 0 || is_vfork {
         // The child of a vfork is gone from this memory once we go on.
         THREADS.lock().retain(|known| *known != own);
-        // A thread that waits for all others may still read the state, so then it is not freed.
-        if !detach::is_all_detaching() {
-            // SAFETY: nobody runs on it.
-            unsafe { Thread::destroy(own) };
-        }
+        ENDED.lock().push((result.max(0) as u32, own));
+        free_ended_threads();
     }
     if result == 0 { ENOMEM } else { result }
 }
@@ -313,8 +317,8 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
 
 /// Frees the states of threads that the kernel has ended.
 fn free_ended_threads() {
-    // A thread that waits for all others to leave may still read them.
-    if detach::is_all_detaching() {
+    let _threads = THREADS.lock();
+    if !final_drain::may_free() {
         return;
     }
     let mut ended = ENDED.lock();

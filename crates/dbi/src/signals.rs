@@ -483,6 +483,13 @@ pub fn give_back(thread: &Thread) {
     give_back_stack(thread);
 }
 
+/// Undoes [`give_back`] for the actions: signals arrive at our handler again.
+pub fn take_back() {
+    for signal in (1..SIGNALS as u32).filter(|s| *s != SIGKILL && *s != SIGSTOP) {
+        install(signal, &action(signal));
+    }
+}
+
 /// Sets the calling thread's alternate stack for signals to the program's own.
 pub fn give_back_stack(thread: &Thread) {
     let a = [thread.signals.stack.as_ptr() as u64, 0, 0, 0, 0, 0];
