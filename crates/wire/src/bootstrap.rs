@@ -7,7 +7,11 @@
 
 /// Address of the rewriter's image in the program's memory: far from where programs, their
 /// libraries and their stacks are, so that the program's own addresses stay as they would be.
-pub const IMAGE: u64 = 0x3b00_0000_0000;
+///
+/// Sanitizers divide the address space by fixed layouts. From here to 0x5555_5555_4000, where
+/// position-independent programs begin, thread, memory, data-flow and address sanitizer have none
+/// of their shadows and heaps, and expect memory of the program.
+pub const IMAGE: u64 = 0x5500_0000_0000;
 /// Bytes reserved for the image; the code cache follows them.
 pub const IMAGE_ROOM: u64 = 16 << 20;
 /// Bytes of the stack on which the image starts, after the image.
