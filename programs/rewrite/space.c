@@ -1,10 +1,13 @@
-// Limits its own memory ("limit"), or locks it ("lock"); after that it becomes itself ("after").
+// Limits its own memory ("limit", "data"), or locks it ("lock"); after that it becomes itself ("after"). Forbids itself to
+// have memory that is writable and executable ("deny"), and runs other programs, which inherit that.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB (1 << 20)
@@ -30,19 +33,19 @@ static void show(const char *when) {
   if (strcmp(much, "as much as")) fprintf(stderr, "%d MiB\n", count);
 }
 
-static void limit(char *self) {
+static void limit(char *self, int resource) {
   struct rlimit space = {LIMIT, 2 * LIMIT}, other;
-  if (setrlimit(RLIMIT_AS, &space)) perror("limit");
-  getrlimit(RLIMIT_AS, &other);
+  if (setrlimit(resource, &space)) perror("limit");
+  getrlimit(resource, &other);
   printf("%ld %ld\n", (long)other.rlim_cur, (long)other.rlim_max);
   show("soft");
   struct rlimit more = {LIMIT / 2, 2 * LIMIT};
-  setrlimit(RLIMIT_AS, &more);
-  prlimit(0, RLIMIT_AS, &space, &other);
+  setrlimit(resource, &more);
+  prlimit(0, resource, &space, &other);
   printf("%ld %ld\n", (long)other.rlim_cur, (long)other.rlim_max);
   show("again");
   struct rlimit wrong = {2 * LIMIT, LIMIT};
-  printf("%d\n", setrlimit(RLIMIT_AS, &wrong));
+  printf("%d\n", setrlimit(resource, &wrong));
   fflush(stdout);
   execl(self, self, "after", NULL);
 }
@@ -71,8 +74,26 @@ static void lock(void) {
   if (locked >= 200) fprintf(stderr, "%ld MiB\n", locked);
 }
 
+static void deny(char *self) {
+  const int set_deny_write_execute = 65;
+  printf("%d\n", prctl(set_deny_write_execute, 1, 0, 0, 0));
+  fflush(stdout);
+  int status = 0;
+  if (fork() == 0) {
+    execl(self, self, "nothing", NULL);
+    _exit(1);
+  }
+  wait(&status);
+  printf("forked %x\n", status);
+  printf("started %x\n", system("exit 3"));
+  fflush(stdout);
+  execl(self, self, "nothing", NULL);
+}
+
 int main(int count, char **arguments) {
-  if (!strcmp(arguments[1], "limit")) limit(arguments[0]);
+  if (!strcmp(arguments[1], "limit")) limit(arguments[0], RLIMIT_AS);
+  if (!strcmp(arguments[1], "data")) limit(arguments[0], RLIMIT_DATA);
+  if (!strcmp(arguments[1], "deny")) deny(arguments[0]);
   if (!strcmp(arguments[1], "after")) show("after");
   if (!strcmp(arguments[1], "lock")) lock();
   return 14;

@@ -1,10 +1,11 @@
 //! [`CaptureError`]: why a program could not be measured or compiled, with a message for the user.
 //! Failures while a program runs are mostly no errors but remarks in the report (`running`).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use reuselens_hugepages::{address_space_limit, data_limit};
 use thiserror::Error;
 
 /// Why a program could not be measured.
@@ -36,12 +37,14 @@ pub enum CaptureError {
         reason: String,
     },
     /// A limit leaves no room for what is put into the program.
-    #[error("cannot measure '{}': its address space is limited{} (ulimit -v, RLIMIT_AS), which leaves no room for what reuselens maps there; raise the limit by 3 GiB, or take it away: ulimit -v unlimited", program.display(), limit.map_or_else(String::new, |limit| format!(" to {}", reuselens_units::Bytes(limit))))]
+    #[error("cannot measure '{}': its {limit}, which leaves no room for what reuselens maps there; {remedy}", program.display())]
     ShortOfSpace {
         /// What was typed.
         program: OsString,
-        /// The limit in bytes, if it is that of this process too.
-        limit: Option<u64>,
+        /// Which limit it has.
+        limit: String,
+        /// How to raise it.
+        remedy: &'static str,
     },
     /// The program's own stores cannot leave accesses out.
     #[error("'{}' was built with --llvm, which cannot leave accesses out between others; build it with `reuselens cc` without --llvm, or as it is without reuselens", program.display())]
@@ -115,6 +118,36 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
+    /// There is no room in a program: names the limit that this process has too, if it has one.
+    pub(crate) fn short_of_space(program: &OsStr) -> CaptureError {
+        let [space, data] = [address_space_limit(), data_limit()];
+        let of = |bytes: Option<u64>| {
+            let bytes = bytes.map(reuselens_units::Bytes);
+            bytes.map_or_else(String::new, |bytes| format!(" to {bytes}"))
+        };
+        let (limit, remedy) = match (space, data) {
+            (None, Some(_)) => (
+                format!(
+                    "writable memory is limited{} (ulimit -d, RLIMIT_DATA)",
+                    of(data)
+                ),
+                "raise the limit by 1 GiB, or take it away: ulimit -d unlimited",
+            ),
+            _ => (
+                format!(
+                    "address space is limited{} (ulimit -v, RLIMIT_AS)",
+                    of(space)
+                ),
+                "raise the limit by 4 GiB, or take it away: ulimit -v unlimited",
+            ),
+        };
+        CaptureError::ShortOfSpace {
+            program: program.to_owned(),
+            limit,
+            remedy,
+        }
+    }
+
     /// Whether the program does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, CaptureError::NotFound { .. })

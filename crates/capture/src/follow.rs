@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use reuselens_wire::{Exec, ExecState};
+use reuselens_wire::{Exec, ExecState, Limits};
 
 use crate::built_in::BuiltIn;
 use crate::inject::{Tracee, WaitOutcome, inject};
@@ -203,9 +203,9 @@ fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
 
 /// Puts the rewriter into a program that is stopped in `exec`, before the kernel has written the
 /// call's result into a register: lets the call finish first.
-fn put_into(tracee: &Tracee, segment: &str) -> ExecOutcome {
+fn put_into(tracee: &Tracee, segment: &str, limits: Limits) -> ExecOutcome {
     match tracee.finish_call().and_then(|()| tracee.wait(false)) {
-        Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) if inject(tracee, segment, 0).is_ok() => {
+        Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) if inject(tracee, segment, limits).is_ok() => {
             ExecOutcome::Seen
         }
         Ok(WaitOutcome::Gone(status)) => ExecOutcome::Ended(status),
@@ -244,7 +244,9 @@ impl Following {
         const EVENT_EXEC: i32 = libc::PTRACE_EVENT_EXEC;
         loop {
             match self.look() {
-                Look::Stopped(_, libc::SIGTRAP, EVENT_EXEC) => return Some(self.arrived(segment)),
+                Look::Stopped(_, libc::SIGTRAP, EVENT_EXEC) => {
+                    return Some(self.arrived(exec, segment));
+                }
                 Look::Stopped(stopped, signal, 0) => drop(stopped.go(signal)),
                 Look::Stopped(stopped, ..) => drop(stopped.go(0)),
                 Look::Ended(status) => return Some(ExecOutcome::Ended(status)),
@@ -260,11 +262,13 @@ impl Following {
 
     /// The new program is loaded: puts the rewriter into it, unless it has the run time, and stops
     /// tracing.
-    fn arrived(&self, segment: &str) -> ExecOutcome {
+    fn arrived(&self, exec: &Exec, segment: &str) -> ExecOutcome {
         let outcome = if BuiltIn::at(Path::new(&self.process.executable())).run_time {
             ExecOutcome::Seen
         } else {
-            put_into(&self.process, segment)
+            let limits = exec.limits.each_ref();
+            let limits = limits.map(|limit| limit.load(Ordering::SeqCst));
+            put_into(&self.process, segment, limits)
         };
         // It may have been killed meanwhile.
         let _ = self.process.let_go(0);

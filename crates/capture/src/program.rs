@@ -8,8 +8,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{ProcessEnd, Stop};
+use reuselens_wire::UNLIMITED;
 
 use crate::built_in::{BuiltIn, find_program};
 use crate::dispositions::Inherited;
@@ -212,16 +212,16 @@ impl Started {
                     program: program.clone(),
                 };
             }
-            Refusal::System(error) => {
-                // A system call without memory, under a limit: the limit is the reason.
-                let is_short = error.raw_os_error() == Some(libc::ENOMEM);
-                let limit = address_space_limit();
-                if is_short && limit.is_some() {
-                    let program = program.clone();
-                    return CaptureError::ShortOfSpace { program, limit };
-                }
-                format!("the system does not let it be traced ({error})")
+            Refusal::NoRoom => return CaptureError::short_of_space(program),
+            Refusal::NotExecutable => {
+                "it may have no memory that is both writable and executable (PR_SET_MDWE, systemd's \
+                 MemoryDenyWriteExecute)"
+                    .to_owned()
             }
+            Refusal::System(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                return CaptureError::short_of_space(program);
+            }
+            Refusal::System(error) => format!("the system does not let it be traced ({error})"),
         };
         CaptureError::Rewriting {
             program: program.clone(),
@@ -320,7 +320,7 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
         WaitOutcome::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
         stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
     }
-    inject(tracee, segment, 0)?;
+    inject(tracee, segment, [UNLIMITED; 4])?;
     Ok(tracee.let_go(0)?)
 }
 

@@ -13,7 +13,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use reuselens_hugepages::address_space_limit;
+use reuselens_hugepages::{address_space_limit, data_limit};
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, Projection, Source, Step, Stop, TemplateBlock,
     Templates, TraceError,
@@ -161,12 +161,13 @@ impl Running {
         if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());
         }
-        let (program, limit) = (self.program.clone(), address_space_limit());
+        let program = self.program.clone();
         // The rewriter ends a program with this status if there is no room for rewritten code.
         let found_no_room = self.rewritten && self.ended == Some(ProcessEnd::Exit(127));
+        let is_limited = address_space_limit().is_some() || data_limit().is_some();
         let short_of_space = &self.consumer.header().short_of_space;
-        if short_of_space.load(Ordering::Relaxed) != 0 || found_no_room && limit.is_some() {
-            return Err(CaptureError::ShortOfSpace { program, limit });
+        if short_of_space.load(Ordering::Relaxed) != 0 || found_no_room && is_limited {
+            return Err(CaptureError::short_of_space(&program));
         }
         Err(match self.consumer.is_damaged() {
             true => CaptureError::Damaged { program },
@@ -465,10 +466,11 @@ impl Running {
         if short_of_space {
             self.remark(
                 "short-of-space",
-                "the program ran under a limit of its address space (ulimit -v, RLIMIT_AS) that capture's \
-                 part of it counts for, so its own memory may have ended earlier than without, or it was not seen"
+                "the program ran under a limit of its address space (ulimit -v, RLIMIT_AS) or writable memory \
+                 (ulimit -d, RLIMIT_DATA) that capture's part of it counts for, so its own memory may have ended \
+                 earlier than without, or it was not seen"
                     .to_owned(),
-                "take the limit away (ulimit -v unlimited) or raise it by 3 GiB",
+                "take the limit away (ulimit -v unlimited -d unlimited) or raise it by 4 GiB",
             );
         }
         if shared_code {

@@ -212,6 +212,33 @@ fn address_space_limit_excludes_memory_of_capture() {
 }
 
 #[test]
+fn limit_of_data_excludes_memory_of_capture() {
+    for seen in Program::build("space").same_both_ways(&["data"]) {
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
+    }
+}
+
+#[test]
+fn programs_without_writable_code_go_on_unrecorded_with_a_remark() {
+    let program = Program::build("space");
+    let [rewritten, compiled_in] = program.same_both_ways(&["deny"]);
+    let printed = std::fs::read_to_string(program.path("alone")).unwrap();
+    if printed.starts_with("-1") {
+        return reuselens_testing::skip("the kernel has no PR_SET_MDWE");
+    }
+    assert_eq!(rewritten.remarks, ["not-rewritten"; 2]);
+    assert_eq!(compiled_in.remarks, [] as [&str; 0]);
+}
+
+#[test]
+fn program_without_mappings_left_goes_on() {
+    let [rewritten, compiled_in] = Program::build("exhausts").same_both_ways(&[]);
+    assert!(rewritten.remarks.is_empty(), "{:?}", rewritten.remarks);
+    assert!(compiled_in.remarks.is_empty(), "{:?}", compiled_in.remarks);
+    assert!(rewritten.accesses > 10_000, "{}", rewritten.accesses);
+}
+
+#[test]
 fn mlockall_excludes_memory_of_capture() {
     for seen in Program::build("space").same_both_ways(&["lock"]) {
         assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);

@@ -3,11 +3,11 @@
 //! the segment, the code cache and the first thread's state, and returns where in the cache the
 //! program begins.
 
-use reuselens_wire::{Bootstrap, IMAGE, IMAGE_STACK_BYTES};
+use reuselens_wire::{Bootstrap, IMAGE};
 
 use super::thread::{NO_EXIT, Thread};
 use super::x86_64::registers as r;
-use super::{codes, dispatch, modules, process, segment, signals, space, sys};
+use super::{codes, dispatch, memory, modules, process, segment, signals, space, sys};
 
 const SET_GS: u64 = 0x1001;
 
@@ -18,24 +18,19 @@ const SET_GS: u64 = 0x1001;
 pub unsafe extern "C" fn start(bootstrap: *const Bootstrap) -> u64 {
     // SAFETY: by the caller.
     let bootstrap = unsafe { &*bootstrap };
-    let image = core::ptr::from_ref(bootstrap) as u64 - IMAGE + IMAGE_STACK_BYTES;
-    space::begin(image.next_multiple_of(4096));
+    memory::begin(bootstrap.reserved_end);
+    space::begin(bootstrap.reserved_end - IMAGE, bootstrap.limits);
     segment::open(&bootstrap.segment);
     if !codes::begin() {
-        sys::complain(if space::is_limited() {
-            "reuselens: no address space for rewritten code: a limit is too low; take it away: \
-             ulimit -v unlimited\n"
-        } else {
-            "reuselens: no memory for rewritten code: the program may not map memory that is both \
-             writable and executable\n"
-        });
-        sys::die(127);
+        memory::exhausted();
     }
-    let thread = Thread::create();
+    let Some(thread) = Thread::create() else {
+        memory::exhausted();
+    };
     // SAFETY: nothing uses gs yet.
     unsafe { sys::call(sys::ARCH_PRCTL, [SET_GS, thread.own, 0, 0, 0, 0]) };
     registers(thread, bootstrap);
-    process::begin(thread, bootstrap.parent);
+    process::begin(thread, 0);
     modules::look(&mut thread.channel);
     process::announce_thread(thread);
     signals::begin(thread);

@@ -17,22 +17,23 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
-    ARENA, BLOCK_RECORD_BYTES_MOST, DictionaryEntry, ENTRY_ROWS_MOST, EntryRow, IMAGE, IMAGE_ROOM,
-    SPECIAL, SPECIALS_MOST, block_record_head, entry_bytes, special_head, take_entry, unpack_head,
+    ARENA, BLOCK_RECORD_BYTES_MOST, CACHE, DictionaryEntry, ENTRY_ROWS_MOST, EntryRow, SPECIAL,
+    SPECIALS_MOST, START_BYTES, block_record_head, entry_bytes, special_head, take_entry,
+    unpack_head,
 };
 
 use super::blocks::{CachedBlock, Position, sum};
 use super::descriptor::{BlockAccess, Descriptor, Op, Special};
 use super::lock::Lock;
+use super::memory::{self, Frontier};
 use super::segment;
+use super::sys;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
-use super::{memory, sys};
 pub use exits::{Exit, Exits};
 pub use threaded::is_threaded;
 
-/// Where the cache begins: after the image, within reach of the image's jumps.
-pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
+/// Where the cache ends. It begins after the image, within reach of the image's jumps.
 const CACHE_END: u64 = ARENA - (64 << 20);
 /// The most bytes of a block in the cache.
 const BLOCK_MOST: u64 = 64 << 10;
@@ -40,14 +41,23 @@ const BLOCK_MOST: u64 = 64 << 10;
 const HEADS_MOST: u32 = 16;
 /// Bytes of address space for the list of [`Special`]s.
 const SPECIALS_BYTES: u64 = SPECIALS_MOST as u64 * size_of::<Special>() as u64;
+const READ_WRITE: u64 = 3;
 const EXECUTABLE: u64 = 7;
+/// How much of the cache is accessible beyond the next block, at least: for the jumps of blocks
+/// that become stale, for which there must be room.
+const AHEAD: u64 = 1 << 20;
 
 /// Address of the list of [`Special`]s; the number of a head with [`SPECIAL`] is an index in it.
 static SPECIALS: AtomicU64 = AtomicU64::new(0);
 /// Length of that list.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Address in the cache of the next block.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+static NEXT: AtomicU64 = AtomicU64::new(CACHE);
+/// The end of the accessible part of the cache, and of that of the list of [`Special`]s.
+static ENDS: [Frontier; 2] = [
+    Frontier::new(CACHE + START_BYTES[0], EXECUTABLE),
+    Frontier::new(0, READ_WRITE),
+];
 
 /// What a head with [`SPECIAL`] means.
 #[inline]
@@ -183,14 +193,19 @@ pub static CODES: Lock<Codes> = Lock::new(Codes {
     stale: BTreeMap::new(),
 });
 
-/// Maps the cache; false if that is refused.
+/// Makes room for the list of [`Special`]s; false if the system refuses.
 pub fn begin() -> bool {
-    const READ_WRITE: u64 = 3;
-    NEXT.store(CACHE, Ordering::Relaxed);
     let specials = memory::reserve(SPECIALS_BYTES, 4096);
     SPECIALS.store(specials, Ordering::Relaxed);
-    sys::map_at(specials, SPECIALS_BYTES, READ_WRITE)
-        && sys::map_at(CACHE, CACHE_END - CACHE, EXECUTABLE)
+    ENDS[1].begin(specials);
+    has_specials()
+}
+
+/// Whether there is room for the [`Special`]s of one more block.
+fn has_specials() -> bool {
+    let count = COUNT.load(Ordering::Relaxed) + HEADS_MOST;
+    let bytes = u64::from(count) * size_of::<Special>() as u64;
+    count <= SPECIALS_MOST && ENDS[1].reach(SPECIALS.load(Ordering::Relaxed) + bytes)
 }
 
 /// Whether an address is in the cache.
@@ -254,8 +269,14 @@ impl Codes {
 
     /// Whether there is no room for one more block.
     pub fn is_full(&self) -> bool {
-        NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
-            || COUNT.load(Ordering::Relaxed) + HEADS_MOST > SPECIALS_MOST
+        let end = NEXT.load(Ordering::Relaxed) + BLOCK_MOST + AHEAD;
+        end > CACHE_END || !ENDS[0].reach(end) || !has_specials()
+    }
+
+    /// Makes the cache accessible to its end, as far as the system allows: the program is about to
+    /// forbid that memory becomes writable and executable.
+    pub fn take_all(&mut self) {
+        ENDS[0].reach(CACHE_END);
     }
 
     /// Translates a block and puts it into the cache. Returns its head's address.
@@ -380,11 +401,15 @@ impl Codes {
         let mut emit = super::x86_64::emit::Emit::default();
         emit.store_number_gs(core::mem::offset_of!(super::thread::Thread, exit), exit);
         emit.jump(&[0xe9], at, asm::dispatch_address());
+        let end = at + emit.bytes.len() as u64;
+        if end > CACHE_END || !ENDS[0].reach(end) {
+            memory::exhausted();
+        }
         // SAFETY: the cache has room there, which nothing uses yet.
         unsafe {
             core::ptr::copy_nonoverlapping(emit.bytes.as_ptr(), at as *mut u8, emit.bytes.len());
         }
-        NEXT.store(at + emit.bytes.len() as u64, Ordering::Relaxed);
+        NEXT.store(end, Ordering::Relaxed);
         lead(head, at);
         self.stale.entry(pc).or_default().push(head);
     }

@@ -11,7 +11,9 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{detach, expand, filter, gate, maps, modules, process, signals, syscalls, watch};
+use super::{
+    detach, expand, filter, gate, maps, memory, modules, process, signals, syscalls, watch,
+};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -107,11 +109,9 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         high = further;
         writable |= too;
     }
-    if writable {
-        watch::watch(&mut codes, pc);
-    }
+    let watched = !writable || watch::watch(&mut codes, pc);
     let length = (high - pc).min(LOOK) as usize;
-    if codes.is_full() {
+    if !watched || codes.is_full() || !memory::prepare() {
         drop(codes);
         thread.detached = true;
         return Some(detach::detach_thread(thread, pc));

@@ -9,7 +9,7 @@ use reuselens_wire::ExecState;
 
 use super::segment;
 use super::thread::Thread;
-use super::{expand, sys};
+use super::{expand, space, sys};
 
 /// The thread is about to call `exec`: waits for its turn, asks the analysing side to attach, and
 /// waits for the answer. Returns at once if the analysing side is gone.
@@ -37,6 +37,9 @@ pub fn before(thread: &mut Thread) {
             let _ = exec.pid.compare_exchange(owner, 0, ours, free);
         }
         sys::yield_now();
+    }
+    for (to, limit) in exec.limits.iter().zip(space::own_limits()) {
+        to.store(limit, Ordering::SeqCst);
     }
     exec.tid.store(sys::tid(), Ordering::SeqCst);
     exec.state.store(ExecState::Asked as u32, Ordering::SeqCst);

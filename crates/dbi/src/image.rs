@@ -3,6 +3,8 @@
 
 #[path = "allocations.rs"]
 pub mod allocations;
+#[path = "ballast.rs"]
+pub mod ballast;
 #[path = "blocks.rs"]
 pub mod blocks;
 #[path = "boot.rs"]

@@ -1,65 +1,205 @@
-//! Memory of the image's own: an arena of addresses far from the program's ([`reserve`], [`map`]),
-//! a global allocator with size classes over it, and `memcpy` and the other functions that
-//! compilers assume to exist.
+//! Memory of the image's own, far from the program's: address space of a fixed use ([`reserve`]),
+//! a heap that grows, with a global allocator of size classes over it and the threads' states in it
+//! ([`take_thread`]), and `memcpy` and the other functions that compilers assume to exist.
 //!
-//! Addresses of the arena are used once: what is unmapped is not reserved again.
+//! The address space is reserved before the program starts, so nothing that the program does takes
+//! it away. A [`Frontier`] moves through each part that grows: what is below it is accessible. The
+//! kernel only moves a border between two mappings for that, which also works for a program that
+//! has used up the mappings that a process may have. What must become a mapping of its own then
+//! takes the place of one of the [`ballast`](super::ballast). Nothing is unmapped: what is freed is
+//! used again.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use reuselens_wire::ARENA;
+use reuselens_wire::{ARENA, HEAP as HEAP_BEGIN, START_BYTES};
 
 use super::lock::Lock;
-use super::sys;
+use super::{ballast, space, sys};
 
 const READ_WRITE: u64 = 3;
-/// Bytes that the allocator maps at a time. Larger blocks are mapped on their own.
+/// Bytes that the allocator takes at a time. Larger blocks are taken on their own.
 const CHUNK: u64 = 4 << 20;
 /// Size classes: powers of two from 16 bytes on.
-const CLASSES: usize = 32;
+const CLASSES: usize = 40;
 
-/// The next address of the arena.
+/// The next address of the part of a fixed use.
 static NEXT: Lock<u64> = Lock::new(ARENA);
+/// The end of the address space that was reserved for us; 0 if none was (in tests).
+static RESERVED_END: AtomicU64 = AtomicU64::new(0);
 
-/// Takes address space from the arena, aligned, without mapping it.
+/// Before anything else of this module: `end` is the end of the address space that was reserved.
+pub fn begin(end: u64) {
+    RESERVED_END.store(end, Ordering::Relaxed);
+}
+
+/// Takes address space of the part of a fixed use, aligned, without making it accessible.
 pub fn reserve(bytes: u64, align: u64) -> u64 {
     let mut next = NEXT.lock();
     let at = next.next_multiple_of(align);
     *next = (at + bytes).next_multiple_of(4096);
+    debug_assert!(*next <= HEAP_BEGIN);
     at
 }
 
-/// The end of the addresses that were reserved.
+/// The end of our addresses.
 pub fn end() -> u64 {
-    *NEXT.lock()
+    let taken = HEAP.lock().taken;
+    taken.max(RESERVED_END.load(Ordering::Relaxed))
 }
 
-/// Maps fresh zeros; ends the process if there is no memory.
-pub fn map(bytes: u64, align: u64) -> u64 {
-    for _ in 0..64 {
-        let at = reserve(bytes, align);
-        if sys::map_at(at, bytes.next_multiple_of(4096), READ_WRITE) {
-            return at;
+/// The end of the accessible memory in a part of the address space that grows. The caller holds the
+/// lock of that part.
+pub struct Frontier {
+    end: AtomicU64,
+    rights: u64,
+}
+
+impl Frontier {
+    /// All below `end` is accessible; what is added gets these rights, as for `mmap(2)`.
+    pub const fn new(end: u64, rights: u64) -> Frontier {
+        Frontier {
+            end: AtomicU64::new(end),
+            rights,
         }
     }
+
+    /// Makes all memory below `to` accessible, and some more; false if the system refuses.
+    pub fn reach(&self, to: u64) -> bool {
+        const STEP: u64 = 4 << 20;
+        let from = self.end.load(Ordering::Relaxed);
+        if to <= from {
+            return true;
+        }
+        let end = to.next_multiple_of(STEP);
+        let reached = open(from, end - from, self.rights);
+        if reached {
+            self.end.store(end, Ordering::Relaxed);
+        }
+        reached
+    }
+
+    /// Begins at `at`, where nothing is accessible yet.
+    pub fn begin(&self, at: u64) {
+        self.end.store(at, Ordering::Relaxed);
+    }
+}
+
+/// Makes our address space accessible; false if the system refuses.
+fn open(at: u64, bytes: u64, rights: u64) -> bool {
+    if at + bytes > RESERVED_END.load(Ordering::Relaxed) {
+        return sys::map_at(at, bytes, rights);
+    }
+    space::grow_data(bytes);
+    let opened = set_rights(at, bytes, rights);
+    if !opened {
+        space::shrink_data(bytes);
+    }
+    opened
+}
+
+/// Changes the rights of memory; false if the system refuses even after it was given a mapping back
+/// in exchange.
+pub fn set_rights(at: u64, bytes: u64, rights: u64) -> bool {
+    const ENOMEM: i64 = -12;
+    loop {
+        // SAFETY: the caller's own memory, which nobody uses in a way that the rights forbid.
+        match unsafe { sys::call(sys::MPROTECT, [at, bytes, rights, 0, 0, 0]) } {
+            0 => return true,
+            ENOMEM if ballast::drop_some() => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Ends the process: there is no memory for what cannot be done without.
+pub fn exhausted() -> ! {
     sys::complain(
         "reuselens: no memory for the rewriter of this program; is there a limit? ulimit -v unlimited \
-         takes it away\n",
+         -d unlimited takes it away\n",
     );
     sys::die(127)
 }
 
 struct Heap {
     free: [u64; CLASSES],
+    /// The next block, and the end of the chunk that it is taken from.
     next: u64,
     end: u64,
+    /// Address of a chunk for later, or 0.
+    spare: u64,
+    /// The end of all chunks and larger blocks.
+    taken: u64,
+    /// Address of the first state of a thread that is free, or 0.
+    threads: u64,
 }
 
 static HEAP: Lock<Heap> = Lock::new(Heap {
     free: [0; CLASSES],
     next: 0,
     end: 0,
+    spare: 0,
+    taken: HEAP_BEGIN,
+    threads: 0,
 });
+/// The end of the heap's accessible memory: in a program, some is accessible before we start.
+static HEAP_END: Frontier = Frontier::new(HEAP_BEGIN + START, READ_WRITE);
+const START: u64 = if cfg!(test) { 0 } else { START_BYTES[1] };
+
+impl Heap {
+    /// Fresh zeros; `None` if there is no memory.
+    fn take(&mut self, bytes: u64, align: u64) -> Option<u64> {
+        let at = self.taken.next_multiple_of(align);
+        let end = at + bytes.next_multiple_of(4096);
+        if !HEAP_END.reach(end) {
+            return None;
+        }
+        self.taken = end;
+        Some(at)
+    }
+}
+
+/// Sees that there is memory for the translation of a block; false if the system has none left.
+pub fn prepare() -> bool {
+    let mut heap = HEAP.lock();
+    if heap.spare == 0 {
+        heap.spare = heap.take(CHUNK, 4096).unwrap_or(0);
+    }
+    heap.spare != 0
+}
+
+/// Takes memory of zeros for the state of a thread, and whether it was one before; `None` if there
+/// is no memory.
+pub fn take_thread(bytes: u64, align: u64) -> Option<(u64, bool)> {
+    let mut heap = HEAP.lock();
+    let free = heap.threads;
+    if free == 0 {
+        return heap.take(bytes, align).map(|at| (at, false));
+    }
+    // SAFETY: a free state's first word is the next one's address.
+    heap.threads = unsafe { core::mem::take(&mut *(free as *mut u64)) };
+    Some((free, true))
+}
+
+/// Gives back memory that [`take_thread`] has returned; nobody uses it any more.
+pub fn give_thread(at: u64, bytes: u64) {
+    if !empty(at, bytes) {
+        return; // It is not zeros.
+    }
+    let mut heap = HEAP.lock();
+    // SAFETY: the memory is free.
+    unsafe { *(at as *mut u64) = heap.threads };
+    heap.threads = at;
+}
+
+/// Gives the pages of memory back to the system: they are zeros when they are used again. False if
+/// the system refuses, because they are locked.
+fn empty(at: u64, bytes: u64) -> bool {
+    const DONT_NEED: u64 = 4;
+    // SAFETY: the caller's own memory, which nobody uses.
+    unsafe { sys::call(sys::MADVISE, [at, bytes, DONT_NEED, 0, 0, 0]) == 0 }
+}
 
 /// Holds the locks of this module until the result is dropped, for a fork. Nothing can be allocated
 /// meanwhile.
@@ -81,9 +221,6 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let class = class(layout);
         let bytes = 1_u64 << class;
-        if bytes >= CHUNK {
-            return map(bytes, bytes.min(1 << 21)) as *mut u8;
-        }
         let mut heap = HEAP.lock();
         let free = heap.free[class];
         if free != 0 {
@@ -91,9 +228,16 @@ unsafe impl GlobalAlloc for Allocator {
             heap.free[class] = unsafe { *(free as *const u64) };
             return free as *mut u8;
         }
+        if bytes >= CHUNK {
+            let taken = heap.take(bytes, bytes.min(1 << 21));
+            return taken.unwrap_or_else(|| exhausted()) as *mut u8;
+        }
         let mut at = heap.next.next_multiple_of(bytes.min(4096));
         if heap.next == 0 || at + bytes > heap.end {
-            at = map(CHUNK, 4096);
+            at = match core::mem::take(&mut heap.spare) {
+                0 => heap.take(CHUNK, 4096).unwrap_or_else(|| exhausted()),
+                spare => spare,
+            };
             heap.end = at + CHUNK;
         }
         heap.next = at + bytes;
@@ -103,8 +247,7 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let class = class(layout);
         if 1_u64 << class >= CHUNK {
-            // SAFETY: mapped by `alloc`, and no longer used.
-            return unsafe { sys::unmap(block as u64, 1 << class) };
+            empty(block as u64, 1 << class);
         }
         let mut heap = HEAP.lock();
         // SAFETY: the block is free, and as large as a word at least.

@@ -187,13 +187,14 @@ fn find_functions(module: &mut Module) {
         let file = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
         let _ = search(file, module);
         // SAFETY: as above.
-        unsafe { sys::unmap(at, bytes as u64) };
+        unsafe { sys::call(sys::MUNMAP, [at, bytes as u64, 0, 0, 0, 0]) };
+        space::shrink((bytes as u64).next_multiple_of(4096));
     }
 }
 
 fn map_file(path: &[u8]) -> Option<(u64, usize)> {
     const LSEEK: u64 = 8;
-    const PRIVATE_FIXED_NOREPLACE: u64 = 0x10_0002;
+    const PRIVATE: u64 = 2;
     let mut name = path.to_vec();
     name.push(0);
     let fd = sys::open(&name, 0);
@@ -204,15 +205,16 @@ fn map_file(path: &[u8]) -> Option<(u64, usize)> {
     let bytes = unsafe { sys::call(LSEEK, [fd as u64, 0, 2, 0, 0, 0]) };
     let mut mapped = None;
     if bytes > 64 {
-        let at = super::memory::reserve(bytes as u64, 4096);
-        let a = [at, bytes as u64, 1, PRIVATE_FIXED_NOREPLACE, fd as u64, 0];
+        // Where the system has room: the mapping is gone before the program maps the next one.
+        let a = [0, bytes as u64, 1, PRIVATE, fd as u64, 0];
         let room = (bytes as u64).next_multiple_of(4096);
         space::grow(room);
-        // SAFETY: the arena's own address space.
-        if unsafe { sys::call(sys::MMAP, a) } == at as i64 {
-            mapped = Some((at, bytes as usize));
-        } else {
+        // SAFETY: takes only addresses that nobody uses.
+        let at = unsafe { sys::call(sys::MMAP, a) };
+        if sys::failed(at) {
             space::shrink(room);
+        } else {
+            mapped = Some((at as u64, bytes as usize));
         }
     }
     sys::close(fd);

@@ -39,7 +39,7 @@ static THREADS: Lock<Vec<u64>> = Lock::new(Vec::new());
 static ENDED: Lock<Vec<(u32, u64)>> = Lock::new(Vec::new());
 
 /// The process and its first thread begin. `parent` is 1 + the number of the process that this one
-/// was forked from or was before `exec`, or 0.
+/// was forked from, or 0.
 pub fn begin(thread: &mut Thread, parent: u64) {
     let number = segment::get().map(|segment| {
         let next = &segment.header().next_process;
@@ -236,7 +236,9 @@ fn in_child(thread: &mut Thread) {
 /// A thread, or the child of a `vfork`, in the same memory.
 fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     free_ended_threads();
-    let child = Thread::create();
+    let Some(child) = Thread::create() else {
+        return ENOMEM;
+    };
     child.registers = thread.registers;
     child.registers[usize::from(RAX)] = 0;
     if new.stack != 0 {

@@ -9,7 +9,7 @@ use reuselens_wire::{
     BLOCK_BYTES, DICTIONARY_OFFSET, ENTRY_UNIT, MappedSegment, SEGMENT_BYTES, WANTS_BASIC_BLOCKS,
 };
 
-use super::{memory, space, sys};
+use super::{memory, sys};
 
 /// The segment's address as long as recording goes on, else 0.
 static BASE: AtomicU64 = AtomicU64::new(0);
@@ -78,12 +78,10 @@ pub fn open(path: &[u8]) {
         fd as u64,
         0,
     ];
-    space::grow(SEGMENT_BYTES as u64);
-    // SAFETY: the arena's own address space.
+    // SAFETY: our own address space, which counts already.
     let base = unsafe { sys::call(sys::MMAP, a) };
     sys::close(fd);
     if base != address as i64 {
-        space::shrink(SEGMENT_BYTES as u64);
         return;
     }
     let Some(segment) = at(address).filter(|segment| segment.is_ours()) else {

@@ -1,142 +1,209 @@
-//! Keeps memory of ours out of the program's own limits: `RLIMIT_AS` that the program sets counts
-//! only its own memory, and `mlockall` locks only that. `syscalls` asks [`before`] for each system
-//! call of the program; everything that maps memory of ours calls [`grow`].
+//! Keeps memory of ours out of the program's own limits: `RLIMIT_AS` and `RLIMIT_DATA` that the
+//! program sets count only its own memory, and `mlockall` locks only that. `syscalls` asks
+//! [`before`] for each system call of the program; everything that maps memory of ours calls
+//! [`grow`], and everything that makes private memory of ours writable calls [`grow_data`].
 //!
-//! Once the program has set a limit, the kernel's limit is the program's plus [`OURS`].
+//! Once the program has set a limit, the kernel's limit is the program's plus what is [ours](Limit).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use reuselens_wire::{IMAGE, UNLIMITED, outer_limits};
+use reuselens_wire::{CACHE, IMAGE, Limits, START_BYTES, UNLIMITED, outer_limits};
 
 use super::segment;
 use super::{maps, memory, sys};
 
-/// `RLIMIT_AS`
-const ADDRESS_SPACE: u64 = 9;
-/// Bytes of address space that are ours.
-static OURS: AtomicU64 = AtomicU64::new(0);
-/// The limits that the program has set, soft and hard, if [`ARE_SET`].
-static LIMITS: [AtomicU64; 2] = [const { AtomicU64::new(UNLIMITED) }; 2];
-/// Not 0 once the program has set limits, or has started with a soft limit and no hard one.
-static ARE_SET: AtomicU32 = AtomicU32::new(0);
+/// A limit that memory of ours would count towards.
+struct Limit {
+    /// The number of the resource.
+    resource: u64,
+    /// Bytes of it that are ours.
+    ours: AtomicU64,
+    /// The limits that the program has set, soft and hard, if `are_set`.
+    limits: [AtomicU64; 2],
+    /// Not 0 once the program has set limits, or has started with limits that can be raised.
+    are_set: AtomicU32,
+}
 
-/// The program starts, with `bytes` bytes of ours in it. If it has a soft limit and no hard one,
-/// raises the soft limit by them.
-pub fn begin(bytes: u64) {
-    OURS.store(bytes, Ordering::Relaxed);
-    let limits = kernel_limits();
-    if limits[0] != UNLIMITED && limits[1] == UNLIMITED {
-        set(limits, true);
+/// `RLIMIT_AS`
+static ADDRESS_SPACE: Limit = Limit::new(9);
+/// `RLIMIT_DATA`: private memory that may be written to.
+static DATA: Limit = Limit::new(2);
+
+impl Limit {
+    const fn new(resource: u64) -> Limit {
+        Limit {
+            resource,
+            ours: AtomicU64::new(0),
+            limits: [const { AtomicU64::new(UNLIMITED) }; 2],
+            are_set: AtomicU32::new(0),
+        }
+    }
+
+    /// The limit of this resource.
+    fn of(resource: u64) -> Option<&'static Limit> {
+        [&ADDRESS_SPACE, &DATA]
+            .into_iter()
+            .find(|limit| limit.resource == resource)
+    }
+
+    /// `bytes` bytes are about to be ours.
+    fn grow(&self, bytes: u64) {
+        self.ours.fetch_add(bytes, Ordering::Relaxed);
+        self.follow();
+    }
+
+    /// `bytes` bytes are no longer ours, or could not be.
+    fn shrink(&self, bytes: u64) {
+        self.ours.fetch_sub(bytes, Ordering::Relaxed);
+        self.follow();
+    }
+
+    /// Adjusts the kernel's limit to the bytes that are ours.
+    fn follow(&self) {
+        if self.are_set.load(Ordering::Relaxed) != 0 {
+            self.set(self.limits(), true);
+        }
+    }
+
+    /// `prlimit` of the program: reads new limits from one place and writes the old ones to
+    /// another, if there are such places.
+    fn change(&self, new: u64, old: u64, keep: bool) -> i64 {
+        let mut words = [0_u8; 16];
+        if new != 0 && !sys::peek(new, &mut words) {
+            return sys::EFAULT;
+        }
+        let before = self.limits();
+        if new != 0 {
+            let word =
+                |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap_or_default());
+            let result = self.set([word(0), word(8)], keep);
+            if result != 0 {
+                return result;
+            }
+        }
+        for (bytes, value) in words.chunks_exact_mut(8).zip(before) {
+            bytes.copy_from_slice(&value.to_le_bytes());
+        }
+        // A null pointer is no place for `getrlimit`, and means nothing for `prlimit` with new
+        // limits.
+        if (old != 0 || new == 0) && !sys::poke(old, &words) {
+            return sys::EFAULT;
+        }
+        0
+    }
+
+    /// The limits that the program sees.
+    fn limits(&self) -> [u64; 2] {
+        if self.are_set.load(Ordering::Relaxed) == 0 {
+            return self.of_kernel();
+        }
+        [0, 1].map(|index: usize| self.limits[index].load(Ordering::Relaxed))
+    }
+
+    fn of_kernel(&self) -> [u64; 2] {
+        let mut limits = [UNLIMITED; 2];
+        let into = limits.as_mut_ptr() as u64;
+        // SAFETY: the kernel writes two words.
+        unsafe { sys::call(sys::GETRLIMIT, [self.resource, into, 0, 0, 0, 0]) };
+        limits
+    }
+
+    /// Sets the program's limits to `wanted`, and remembers them if `keep`. The kernel's limits
+    /// become larger than these by the bytes that are ours.
+    fn set(&self, wanted: [u64; 2], keep: bool) -> i64 {
+        if wanted[0] > wanted[1] {
+            return sys::EINVAL;
+        }
+        let ours = self.ours.load(Ordering::Relaxed);
+        let outer = outer_limits(wanted, self.limits()[1], self.of_kernel()[1], ours);
+        let from = outer.as_ptr() as u64;
+        // SAFETY: the kernel reads two words.
+        let result = unsafe { sys::call(sys::SETRLIMIT, [self.resource, from, 0, 0, 0, 0]) };
+        if result != 0 {
+            return result;
+        }
+        if keep {
+            for (limit, value) in self.limits.iter().zip(wanted) {
+                limit.store(value, Ordering::Relaxed);
+            }
+            self.are_set.store(1, Ordering::Relaxed);
+        }
+        if outer[0] < wanted[0].saturating_add(ours) {
+            report_shortage();
+        }
+        0
     }
 }
 
-/// Whether the program is under a limit that memory of ours counts towards. (After `exec`, a
-/// program inherits a limit that is larger by the memory of ours in the program before.)
+/// The program starts, with `bytes` bytes of address space of ours in it. It has the limits that
+/// the program before it set for itself (`exec`), if that was rewritten. A soft limit from elsewhere
+/// is raised by what is ours where there is no hard one; that of data as far as the hard one allows.
+pub fn begin(bytes: u64, before: Limits) {
+    ADDRESS_SPACE.ours.store(bytes, Ordering::Relaxed);
+    let data = CACHE - IMAGE + START_BYTES[0] + START_BYTES[1];
+    DATA.ours.store(data, Ordering::Relaxed);
+    let [soft_space, hard_space, soft_data, hard_data] = before;
+    for (limit, before, least) in [
+        (&ADDRESS_SPACE, [soft_space, hard_space], UNLIMITED),
+        (&DATA, [soft_data, hard_data], 0),
+    ] {
+        let limits = limit.of_kernel();
+        if before != [UNLIMITED; 2] {
+            limit.set(before, true);
+        } else if limits[0] != UNLIMITED && limits[1] >= least {
+            limit.set(limits, true);
+        }
+    }
+}
+
+/// The limits that the program has set for itself.
+pub fn own_limits() -> Limits {
+    let of = |limit: &Limit| match limit.are_set.load(Ordering::Relaxed) {
+        0 => [UNLIMITED; 2],
+        _ => limit.limits(),
+    };
+    let ([soft_space, hard_space], [soft_data, hard_data]) = (of(&ADDRESS_SPACE), of(&DATA));
+    [soft_space, hard_space, soft_data, hard_data]
+}
+
+/// Whether the program is under a limit of the address space that memory of ours counts towards.
 pub fn is_limited() -> bool {
-    ARE_SET.load(Ordering::Relaxed) == 0 && kernel_limits()[0] != UNLIMITED
+    ADDRESS_SPACE.are_set.load(Ordering::Relaxed) == 0 && ADDRESS_SPACE.of_kernel()[0] != UNLIMITED
 }
 
 /// `bytes` bytes are about to be mapped for us.
 pub fn grow(bytes: u64) {
-    OURS.fetch_add(bytes, Ordering::Relaxed);
-    follow();
+    ADDRESS_SPACE.grow(bytes);
 }
 
 /// `bytes` bytes of ours were unmapped, or could not be mapped.
 pub fn shrink(bytes: u64) {
-    OURS.fetch_sub(bytes, Ordering::Relaxed);
-    follow();
+    ADDRESS_SPACE.shrink(bytes);
 }
 
-/// Adjusts the kernel's limit to the bytes that are ours.
-fn follow() {
-    if ARE_SET.load(Ordering::Relaxed) != 0 {
-        set(limits(), true);
-    }
+/// `bytes` bytes of private memory of ours are about to become writable.
+pub fn grow_data(bytes: u64) {
+    DATA.grow(bytes);
 }
 
-/// Answers a system call of the program that sets or gets the limit of the address space, or locks
-/// all memory: returns its result. `None` if the kernel is to be called. The child of a `vfork`
-/// (`borrowed`) has limits of its own, but this state is its parent's.
+/// `bytes` bytes of ours could not become writable.
+pub fn shrink_data(bytes: u64) {
+    DATA.shrink(bytes);
+}
+
+/// Answers a system call of the program that sets or gets a limit of memory, or locks all memory:
+/// returns its result. `None` if the kernel is to be called. The child of a `vfork` (`borrowed`)
+/// has limits of its own, but this state is its parent's.
 pub fn before(number: u64, arguments: [u64; 4], borrowed: bool) -> Option<i64> {
     let [one, two, three, four] = arguments;
     let is_own = |pid: u64| pid == 0 || pid == u64::from(sys::pid());
     match number {
-        sys::SETRLIMIT if one == ADDRESS_SPACE => Some(change(two, 0, !borrowed)),
-        sys::GETRLIMIT if one == ADDRESS_SPACE => Some(change(0, two, !borrowed)),
-        sys::PRLIMIT64 if two == ADDRESS_SPACE && is_own(one) => {
-            Some(change(three, four, !borrowed))
-        }
+        sys::SETRLIMIT => Some(Limit::of(one)?.change(two, 0, !borrowed)),
+        sys::GETRLIMIT => Some(Limit::of(one)?.change(0, two, !borrowed)),
+        sys::PRLIMIT64 if is_own(one) => Some(Limit::of(two)?.change(three, four, !borrowed)),
         sys::MLOCKALL => lock_all(one),
         _ => None,
     }
-}
-
-/// `prlimit` of the program: reads new limits from one place and writes the old ones to another, if
-/// there are such places.
-fn change(new: u64, old: u64, keep: bool) -> i64 {
-    let mut words = [0_u8; 16];
-    if new != 0 && !sys::peek(new, &mut words) {
-        return sys::EFAULT;
-    }
-    let before = limits();
-    if new != 0 {
-        let word = |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap_or_default());
-        let result = set([word(0), word(8)], keep);
-        if result != 0 {
-            return result;
-        }
-    }
-    for (bytes, value) in words.chunks_exact_mut(8).zip(before) {
-        bytes.copy_from_slice(&value.to_le_bytes());
-    }
-    // A null pointer is no place for `getrlimit`, and means nothing for `prlimit` with new limits.
-    if (old != 0 || new == 0) && !sys::poke(old, &words) {
-        return sys::EFAULT;
-    }
-    0
-}
-
-/// The limits that the program sees.
-fn limits() -> [u64; 2] {
-    if ARE_SET.load(Ordering::Relaxed) == 0 {
-        return kernel_limits();
-    }
-    [0, 1].map(|index: usize| LIMITS[index].load(Ordering::Relaxed))
-}
-
-fn kernel_limits() -> [u64; 2] {
-    let mut limits = [UNLIMITED; 2];
-    let into = limits.as_mut_ptr() as u64;
-    // SAFETY: the kernel writes two words.
-    unsafe { sys::call(sys::GETRLIMIT, [ADDRESS_SPACE, into, 0, 0, 0, 0]) };
-    limits
-}
-
-/// Sets the program's limits to `wanted`, and remembers them if `keep`. The kernel's limits become
-/// larger than these by the bytes that are ours.
-fn set(wanted: [u64; 2], keep: bool) -> i64 {
-    if wanted[0] > wanted[1] {
-        return sys::EINVAL;
-    }
-    let ours = OURS.load(Ordering::Relaxed);
-    let outer = outer_limits(wanted, limits()[1], kernel_limits()[1], ours);
-    let from = outer.as_ptr() as u64;
-    // SAFETY: the kernel reads two words.
-    let result = unsafe { sys::call(sys::SETRLIMIT, [ADDRESS_SPACE, from, 0, 0, 0, 0]) };
-    if result != 0 {
-        return result;
-    }
-    if keep {
-        for (limit, value) in LIMITS.iter().zip(wanted) {
-            limit.store(value, Ordering::Relaxed);
-        }
-        ARE_SET.store(1, Ordering::Relaxed);
-    }
-    if outer[0] < wanted[0].saturating_add(ours) {
-        report_shortage();
-    }
-    0
 }
 
 /// Reports to the analysing side that memory of ours counts towards a limit of the program.

@@ -107,23 +107,15 @@ pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
     const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
     let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
     space::grow(bytes);
+    space::grow_data(bytes);
     let a = [address, bytes, protection, flags, u64::MAX, 0];
     // SAFETY: takes only addresses that nobody uses.
     let mapped = unsafe { call(MMAP, a) == address as i64 };
     if !mapped {
         space::shrink(bytes);
+        space::shrink_data(bytes);
     }
     mapped
-}
-
-/// Unmaps memory of ours.
-///
-/// # Safety
-/// Nobody may use it any more.
-pub unsafe fn unmap(address: u64, bytes: u64) {
-    // SAFETY: by the caller.
-    unsafe { call(MUNMAP, [address, bytes, 0, 0, 0, 0]) };
-    space::shrink(bytes.next_multiple_of(4096));
 }
 
 /// Opens a file; `flags` as for `open(2)`. `path` ends with a zero byte.

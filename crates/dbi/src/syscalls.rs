@@ -10,7 +10,8 @@ use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
-    allocations, detach, exec, expand, maps, modules, process, signals, space, sys, watch, writes,
+    allocations, ballast, detach, exec, expand, maps, modules, process, signals, space, sys, watch,
+    writes,
 };
 
 const PROT_READ: u64 = 1;
@@ -32,6 +33,8 @@ const SHM_RDONLY: u64 = 0o10000;
 const SHM_REMAP: u64 = 0o40000;
 const SHM_EXEC: u64 = 0o100000;
 const SET_NAME: u64 = 15;
+/// PR_SET_MDWE
+const SET_DENY_WRITE_EXECUTE: u64 = 65;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
 
@@ -122,6 +125,7 @@ pub fn before(thread: &mut Thread) -> bool {
     if let Some(result) = of_signals(thread, [one, two, three, four]) {
         return answered(thread, result);
     }
+    ballast::note_call(thread.call_number);
     let result = match thread.call_number {
         sys::RT_SIGRETURN => {
             expand::drain(thread);
@@ -161,6 +165,10 @@ pub fn before(thread: &mut Thread) -> bool {
         sys::SHMAT if three & SHM_REMAP != 0 => attached_over([one, two, three]),
         sys::SHMDT => detach(one),
         sys::EXIT => process::thread_ends(thread),
+        sys::PRCTL if one == SET_DENY_WRITE_EXECUTE => {
+            CODES.lock().take_all();
+            return true;
+        }
         sys::EXIT_GROUP => {
             process::ends(thread);
             return true;

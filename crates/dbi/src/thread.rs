@@ -99,9 +99,9 @@ const _: () = assert!(size_of::<Thread>() as u64 <= KEYS);
 pub const NO_EXIT: u32 = u32::MAX;
 
 impl Thread {
-    /// A new thread's state, with its buffer, stacks and tables.
-    pub fn create() -> &'static mut Thread {
-        let at = memory::map(TOTAL_BYTES, 1 << 16);
+    /// A new thread's state, with its buffer, stacks and tables; `None` if there is no memory.
+    pub fn create() -> Option<&'static mut Thread> {
+        let (at, is_guarded) = memory::take_thread(TOTAL_BYTES, 1 << 16)?;
         // SAFETY: fresh zeros, for which no other references exist. Fields of which zeros are not
         // valid are written here.
         let thread = unsafe {
@@ -123,14 +123,11 @@ impl Thread {
         // to which no program jumps.
         // SAFETY: within the table, which is ours.
         unsafe { *((at + KEYS) as *mut u64) = 1 };
-        // SAFETY: within the mapping; nothing of ours is there.
-        unsafe {
-            super::sys::call(
-                super::sys::MPROTECT,
-                [thread.guard(), GUARD_BYTES, 0, 0, 0, 0],
-            )
-        };
-        thread
+        if !is_guarded && !memory::set_rights(thread.guard(), GUARD_BYTES, 0) {
+            // Without its guard it cannot be used, as it could not by a later thread.
+            return None;
+        }
+        Some(thread)
     }
 
     /// Writes records that belong together, unless they are not wanted.
@@ -162,13 +159,12 @@ impl Thread {
         self.own + SIGNAL_STACK
     }
 
-    /// Unmaps the state at `at`, with its buffer, stacks and tables.
+    /// Frees the state at `at`, with its buffer, stacks and tables.
     ///
     /// # Safety
     /// The thread must be gone.
     pub unsafe fn destroy(at: u64) {
-        // SAFETY: by the caller.
-        unsafe { super::sys::unmap(at, TOTAL_BYTES) };
+        memory::give_thread(at, TOTAL_BYTES);
     }
 
     /// Enters into the look-up table that indirect branches to `pc` continue at `code`.

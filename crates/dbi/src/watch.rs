@@ -16,8 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::codes::{CODES, Codes};
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::segment;
-use super::sys;
+use super::{memory, segment, sys};
 
 const READ: u64 = 1;
 const WRITE: u64 = 2;
@@ -49,7 +48,8 @@ struct Page {
 
 impl Watched {
     /// Protects a page with these rights against writes, which would change code on page `code`.
-    fn protect(&mut self, page: u64, rights: u64, code: u64) {
+    /// False if the system has no mapping left for it.
+    fn protect(&mut self, page: u64, rights: u64, code: u64) -> bool {
         let known = self.pages.contains_key(&page);
         let entry = self.pages.entry(page).or_insert(Page {
             rights,
@@ -58,30 +58,37 @@ impl Watched {
         if !entry.code.contains(&code) {
             entry.code.push(code);
         }
-        if !known {
-            USED.store(true, Ordering::SeqCst);
-            set_rights(page, rights & !WRITE);
+        if known {
+            return true;
         }
+        USED.store(true, Ordering::SeqCst);
+        let protected = set_rights(page, rights & !WRITE);
+        if !protected {
+            self.pages.remove(&page);
+        }
+        protected
     }
 
-    /// Protects all other mappings through which a page of code may be written.
-    fn watch_others(&mut self, code: u64) {
+    /// Protects all other mappings through which a page of code may be written; false if the system
+    /// has no mapping left for that.
+    fn watch_others(&mut self, code: u64) -> bool {
         if self.shared.contains(&code) {
-            return;
+            return true;
         }
         if let Some(segment) = segment::get() {
             segment.header().shared_code.store(1, Ordering::Relaxed);
         }
         let Some(all) = maps::all() else {
-            return;
+            return true;
         };
         let address = code << 12;
         let Some(own) = all
             .iter()
             .find(|own| own.low <= address && address < own.high)
         else {
-            return;
+            return true;
         };
+        let mut is_complete = true;
         let offset = own.offset + (address - own.low);
         for other in all
             .iter()
@@ -91,10 +98,11 @@ impl Watched {
             let page = other.low.wrapping_add(place) >> 12;
             let writable = other.writable || self.pages.contains_key(&page);
             if place < other.high - other.low && page != code && writable {
-                self.protect(page, rights(other) | WRITE, code);
+                is_complete &= self.protect(page, rights(other) | WRITE, code);
             }
         }
         self.shared.insert(code);
+        is_complete
     }
 
     /// The protected pages in a range of memory.
@@ -175,9 +183,9 @@ fn lock(_: &mut Codes) -> impl DerefMut<Target = Watched> + use<> {
     WATCHED.lock()
 }
 
-fn set_rights(page: u64, rights: u64) {
-    // SAFETY: a page of the program's that it may write; it gets that back when it does.
-    unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, rights, 0, 0, 0]) };
+/// Sets the rights of a page of the program's that it may write; it gets that back when it does.
+fn set_rights(page: u64, rights: u64) -> bool {
+    memory::set_rights(page << 12, 4096, rights)
 }
 
 fn rights(mapping: &Mapping) -> u64 {
@@ -201,9 +209,10 @@ pub fn is_used() -> bool {
 
 /// Protects the page of an address from which code is about to be translated, and the next page,
 /// into which that code may extend; each only if it may be written to, there or through another
-/// mapping.
-pub fn watch(codes: &mut Codes, address: u64) {
+/// mapping. False if a page there cannot be protected: the system has no mapping left for it.
+pub fn watch(codes: &mut Codes, address: u64) -> bool {
     let mut watched = lock(codes);
+    let mut is_complete = true;
     let page = address >> 12;
     for page in [page, page + 1] {
         let found = maps::with_code(page << 12, |mapping| {
@@ -214,12 +223,13 @@ pub fn watch(codes: &mut Codes, address: u64) {
         };
         // A page that is protected already, because of other code, is not writable for the kernel.
         if writable || watched.pages.contains_key(&page) {
-            watched.protect(page, rights, page);
+            is_complete &= watched.protect(page, rights, page);
         }
         if changes {
-            watched.watch_others(page);
+            is_complete &= watched.watch_others(page);
         }
     }
+    is_complete
 }
 
 /// Handles a fault at an address. Returns true if it was a write to a page that is protected, or

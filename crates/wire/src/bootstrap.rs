@@ -5,6 +5,8 @@
 //! after it, and lets the program's first thread run the image, which reads the `Bootstrap` once.
 //! Both sides take all addresses from here.
 
+use crate::Limits;
+
 /// Address of the rewriter's image in the program's memory: far from where programs, their
 /// libraries and their stacks are, so that the program's own addresses stay as they would be.
 ///
@@ -16,8 +18,21 @@ pub const IMAGE: u64 = 0x5500_0000_0000;
 pub const IMAGE_ROOM: u64 = 16 << 20;
 /// Bytes of the stack on which the image starts, after the image.
 pub const IMAGE_STACK_BYTES: u64 = 256 << 10;
-/// First address of the rewriter's own memory, after the code cache.
+/// First address of the code cache.
+pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
+/// First address of the rewriter's own memory, after the code cache. It begins with what has a
+/// fixed size: the shared segment, and what the code cache needs beside it.
 pub const ARENA: u64 = IMAGE + (1 << 30);
+/// First address of the part of the rewriter's memory that grows.
+pub const HEAP: u64 = ARENA + (3 << 29);
+/// How many bytes of address space are reserved for the rewriter from [`IMAGE`] on, without access
+/// rights: the first of these that the program's limits leave room for. What the program maps later
+/// cannot get in the rewriter's way there.
+pub const RESERVED_BYTES: [u64; 3] = [64 << 30, 8 << 30, 3 << 30];
+/// Bytes at the beginning of the code cache, and of [`HEAP`], that are made accessible before the
+/// rewriter starts: enough to start.
+pub const START_BYTES: [u64; 2] = [4 << 20, 12 << 20];
+const _: () = assert!(HEAP + START_BYTES[1] < IMAGE + RESERVED_BYTES[2]);
 
 /// The registers of a stopped program, in the order of Linux' `user_regs_struct` (x86-64).
 #[repr(C)]
@@ -85,8 +100,10 @@ pub struct Registers {
 pub struct Bootstrap {
     /// The program's registers, with which it starts.
     pub registers: Registers,
-    /// 1 + the number of the recorded process that became this one by `exec`, or 0.
-    pub parent: u64,
+    /// The limits that the rewritten program set for itself that became this one by `exec`.
+    pub limits: Limits,
+    /// The end of the address space that is reserved for the rewriter.
+    pub reserved_end: u64,
     /// Path of the shared segment, ended by a zero byte.
     pub segment: [u8; 64],
 }

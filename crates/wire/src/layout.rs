@@ -18,7 +18,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Environment variable with the path of the segment, which a measured program opens.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -155,6 +155,8 @@ pub struct Exec {
     pub tid: AtomicU32,
     /// An [`ExecState`]; a futex.
     pub state: AtomicU32,
+    /// The [`Limits`](crate::Limits) that the process has set, which the new program inherits.
+    pub limits: [AtomicU64; 4],
 }
 
 /// The state of an [`Exec`].

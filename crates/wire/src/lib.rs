@@ -37,7 +37,10 @@ mod restriction;
 mod space;
 
 pub use alive::is_alive;
-pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, IMAGE_STACK_BYTES, Registers};
+pub use bootstrap::{
+    ARENA, Bootstrap, CACHE, HEAP, IMAGE, IMAGE_ROOM, IMAGE_STACK_BYTES, RESERVED_BYTES, Registers,
+    START_BYTES,
+};
 pub use control::{
     Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
@@ -63,4 +66,4 @@ pub use record::{
     unpack_enter,
 };
 pub use restriction::{Restriction, filters, restriction};
-pub use space::{UNLIMITED, outer_limits};
+pub use space::{Limits, UNLIMITED, outer_limits};

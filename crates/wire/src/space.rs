@@ -1,10 +1,14 @@
-//! [`outer_limits`]: which limits of the address space (`RLIMIT_AS`) the kernel is given when a
-//! measured program sets its own. Memory of the run time or of the rewriter is mapped in the
+//! [`outer_limits`]: which limits of the address space (`RLIMIT_AS`) and of private writable memory
+//! (`RLIMIT_DATA`) the kernel is given when a measured program sets its own. Memory of the run time or of the rewriter is mapped in the
 //! program and must not count, so the kernel's limits are larger by that. The run time and the
 //! rewriter call this where they replace the program's `setrlimit` and `prlimit`.
 
 /// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
+/// The soft and the hard limit of the address space, then those of private writable memory, as a
+/// program has set them for itself: the kernel's are larger. [`UNLIMITED`] for what it has not set.
+pub type Limits = [u64; 4];
+
 /// What is added to the hard limit for memory that capture maps later: the kernel lets a process
 /// raise its soft limit up to the hard one.
 const LATER_BYTES: u64 = 1 << 30;

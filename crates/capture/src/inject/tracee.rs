@@ -179,26 +179,24 @@ impl Tracee {
         self.memory()?.write_all_at(bytes, address)
     }
 
-    /// Makes it map memory at exactly this address, readable, writable and executable. For that it
-    /// executes a system call at its current program counter, whose code is then restored.
-    pub fn map(&self, registers: &Registers, address: u64, bytes: u64) -> io::Result<()> {
-        const MMAP: u64 = 9;
+    /// Makes it execute a system call with these arguments at its current program counter, whose
+    /// code is then restored, as are its `registers`. Returns the result of the call.
+    pub fn call(&self, registers: &Registers, number: u64, a: [u64; 6]) -> io::Result<i64> {
         /// syscall; int3
         const CODE: [u8; 3] = [0x0f, 0x05, 0xcc];
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let memory = self.memory()?;
         let mut before = CODE;
         memory.read_exact_at(&mut before, registers.rip)?;
         memory.write_all_at(&CODE, registers.rip)?;
         let call = Registers {
-            rax: MMAP,
+            rax: number,
             orig_rax: u64::MAX,
-            rdi: address,
-            rsi: bytes,
-            rdx: (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64,
-            r10: flags as u64,
-            r8: u64::MAX,
-            r9: 0,
+            rdi: a[0],
+            rsi: a[1],
+            rdx: a[2],
+            r10: a[3],
+            r8: a[4],
+            r9: a[5],
             ..*registers
         };
         self.set_registers(&call)?;
@@ -206,12 +204,13 @@ impl Tracee {
         let stop = self.wait(false)?;
         let result = self.registers()?.rax;
         memory.write_all_at(&before, registers.rip)?;
-        if stop != WaitOutcome::Signal(libc::SIGTRAP, 0) || result != address {
-            return Err(io::Error::other(
-                "the program could not map memory for the rewriter; is there a limit? `ulimit -v unlimited` takes it away",
-            ));
+        self.set_registers(registers)?;
+        if stop != WaitOutcome::Signal(libc::SIGTRAP, 0) {
+            return Err(io::Error::other(format!(
+                "it did not stop after a system call ({stop:?})"
+            )));
         }
-        Ok(())
+        Ok(result as i64)
     }
 }
 

@@ -85,7 +85,7 @@ fn put_counts_accesses_outside_of_regions_as_left_out() {
     for (to, from) in control.region.iter().zip(name) {
         to.store(*from, Ordering::Relaxed);
     }
-    let thread = Thread::create();
+    let thread = Thread::create().unwrap();
     begin(thread);
     assert!(thread.gated && wants_regions());
     let load = Record::new(WireKind::Load, 8, 1, 0x1000);
