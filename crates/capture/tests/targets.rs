@@ -80,3 +80,84 @@ fn shadows_of_sanitizers_of_clang_have_their_places() {
         sanitized("clang-19", sanitizer);
     }
 }
+
+/// The path of a file of `programs/targets`.
+fn target(name: &str) -> String {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/targets");
+    programs.join(name).to_str().unwrap().to_owned()
+}
+
+/// Runs a command whose tool may be missing; it ends with this status.
+fn runs(command: &[&str], status: i32) {
+    if reuselens_testing::has(command[0]) {
+        let folder = tempfile::tempdir().unwrap();
+        let (end, _) = same(folder.path(), command);
+        assert_eq!(end, ProcessEnd::Exit(status), "{command:?}");
+    }
+}
+
+#[test]
+fn code_of_luajit_runs() {
+    runs(&["luajit", &target("primes.lua")], 3);
+}
+
+#[test]
+fn code_of_node_runs() {
+    runs(&["node", &target("hot.js")], 4);
+}
+
+#[test]
+fn code_of_java_runs() {
+    if !reuselens_testing::has("java") || !reuselens_testing::has("javac") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let classes = folder.path().to_str().unwrap();
+    let source = target("Hot.java");
+    let mut compiler = Command::new("javac");
+    let compiled = compiler.args(["-d", classes, &source]).status();
+    assert!(compiled.unwrap().success());
+    let small = ["-XX:+UseSerialGC", "-XX:CICompilerCount=2", "-Xmx64m"];
+    let command = [&["java"][..], &small, &["-cp", classes, "Hot"]].concat();
+    runs(&command, 5);
+}
+
+#[test]
+fn code_of_gforth_runs() {
+    runs(&["gforth", &target("squares.fs")], 6);
+}
+
+#[test]
+fn code_of_sbcl_runs_between_collections() {
+    runs(&["sbcl", "--script", &target("collect.lisp")], 7);
+}
+
+#[test]
+fn code_of_guile_runs() {
+    runs(&["guile", "--no-auto-compile", &target("hot.scm")], 8);
+}
+
+#[test]
+fn code_of_tcc_runs_in_its_own_process() {
+    runs(&["tcc", "-run", &target("../rewrite/race.c")], 16);
+}
+
+/// Runs a program of `programs/rewrite` in an emulator.
+fn emulated(source: &str) {
+    if reuselens_testing::has("qemu-x86_64") {
+        let folder = tempfile::tempdir().unwrap();
+        let guest = build(folder.path(), "gcc", &["-static"], source);
+        same(folder.path(), &["qemu-x86_64", &guest]);
+    }
+}
+
+#[test]
+fn guest_of_an_emulator_runs() {
+    emulated("race.c");
+}
+
+#[test]
+#[ignore = "qemu-user looks at the error code of faults, which frames of signals do not have yet"]
+fn guest_that_modifies_itself_runs() {
+    emulated("generated.c");
+}
