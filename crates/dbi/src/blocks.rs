@@ -29,7 +29,14 @@ pub struct CodePart {
     /// Where the instruction is in the program, in bytes from the block's address there.
     pub pc: u16,
     pub spilled: Spilled,
+    /// The flags that are saved in the thread's state while this code runs, because the processor's
+    /// own have been overwritten ([`Position::flags`]).
+    pub stale: u8,
 }
+
+/// The bit of the flag OF in [`CodePart::stale`] and its saved value. The other flags have their
+/// places in the lowest byte of the processor's flags, where this bit means nothing.
+pub const OVERFLOW: u8 = 1 << 1;
 
 /// A translated block.
 #[derive(Debug)]
@@ -48,6 +55,8 @@ pub struct CachedBlock {
     pub descriptor: Option<NonZeroU32>,
     /// Whether it has an atomic instruction and does not record the time at which that runs.
     pub unordered: bool,
+    /// Whether a handler of faults may find other flags than the program's, or miss a jump.
+    pub blurs_faults: bool,
     /// Whether its code may still be entered: false once the program's code has changed or gone.
     pub alive: bool,
     /// In the order of the code; the last part is the block's branch.
@@ -62,6 +71,8 @@ pub struct Position {
     /// Number of the instruction in the block.
     pub instruction: u16,
     pub spilled: Spilled,
+    /// The flags that are saved; see [`CodePart::stale`].
+    pub stale: u8,
     /// Whether the instruction is about to begin: none of the code that stands for it has run.
     pub begins: bool,
     /// Head of the block's records, if it writes any.
@@ -94,6 +105,7 @@ impl CachedBlock {
             pc: self.pc + u64::from(part.pc),
             instruction: index as u16,
             spilled,
+            stale: part.stale,
             begins: at(index) && index < last,
             descriptor: self.descriptor,
         })
@@ -106,6 +118,24 @@ impl Position {
         if let Spilled::Two(a, b) | Spilled::Branch(a, b) = self.spilled {
             registers[usize::from(a)] = thread.spill[0];
             registers[usize::from(b)] = thread.spill[1];
+        }
+    }
+}
+
+impl Position {
+    /// The program's flags, of the processor's `flags` and those that the block has `saved`, as
+    /// `lahf` and `seto al` leave them in ax.
+    pub fn flags(&self, saved: u16, flags: u64) -> u64 {
+        const PROCESSOR_OVERFLOW: u64 = 1 << 11;
+        let [overflow, low] = saved.to_le_bytes();
+        let stale = u64::from(self.stale & !OVERFLOW);
+        let flags = flags & !stale | u64::from(low) & stale;
+        if self.stale & OVERFLOW == 0 {
+            flags
+        } else if overflow & 1 == 0 {
+            flags & !PROCESSOR_OVERFLOW
+        } else {
+            flags | PROCESSOR_OVERFLOW
         }
     }
 }

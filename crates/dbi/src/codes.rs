@@ -31,7 +31,7 @@ use super::sys;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
 pub use exits::{Exit, Exits};
-pub use threaded::is_threaded;
+pub use threaded::{is_threaded, shows_faults};
 
 /// Where the cache ends. It begins after the image, within reach of the image's jumps.
 const CACHE_END: u64 = ARENA - (64 << 20);
@@ -213,6 +213,15 @@ pub fn is_cache(address: u64) -> bool {
     (CACHE..CACHE_END).contains(&address)
 }
 
+/// The address in the program of the instruction whose code is at an address in the cache.
+pub fn program_counter(code: u64) -> Option<u64> {
+    if !is_cache(code) {
+        return None;
+    }
+    let (position, _) = CODES.lock().position(code)?;
+    Some(position.pc)
+}
+
 /// Code to be translated, and what is known of it; see [`Input`] for the fields.
 pub struct Source<'a> {
     pub pc: u64,
@@ -289,6 +298,7 @@ impl Codes {
             results: source.results,
             blocks: segment::wants_basic_blocks(),
             ordered: is_threaded(),
+            shows_faults: shows_faults(),
             lasting: source.lasting,
             begins: source.begins,
             stores: source.stores,
@@ -314,6 +324,7 @@ impl Codes {
             sum: sum(&source.code[..source.code.len().min((end - source.pc) as usize)]),
             descriptor: translated.head,
             unordered: translated.unordered,
+            blurs_faults: translated.blurs_faults,
             alive: true,
             parts: placed.parts,
         });

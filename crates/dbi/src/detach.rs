@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::segment;
 use super::thread::Thread;
+use super::x86_64::asm::leave_address;
 use super::x86_64::registers::RAX;
 use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
 
@@ -47,7 +48,14 @@ pub fn detach_only_thread(thread: &mut Thread, pc: u64, exit: Option<codes::Exit
     thread.channel.end();
     signals::give_back(thread);
     thread.detached = true;
-    pc
+    leave_for(thread, pc)
+}
+
+/// Leaves the cache for `pc`, with the program's own base of gs. Only where nothing of ours can run
+/// in this thread afterwards. Returns the address at which the thread continues.
+fn leave_for(thread: &mut Thread, pc: u64) -> u64 {
+    thread.back = pc;
+    leave_address()
 }
 
 /// Detaches this thread at a system call that it is about to make.
@@ -165,6 +173,8 @@ fn go(thread: &mut Thread, pc: u64) -> u64 {
     }
     thread.detached = true;
     thread.drain_state.store(process::GONE, Ordering::SeqCst);
+    let pc = thread.target;
+    thread.target = leave_for(thread, pc);
     thread.target
 }
 

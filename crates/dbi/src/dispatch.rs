@@ -11,6 +11,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
+use super::x86_64::translate::{is_cut, stack_movement};
 use super::{
     detach, expand, filter, gate, maps, memory, modules, process, signals, syscalls, watch,
 };
@@ -39,7 +40,9 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
         }
     }
     let target = thread.target;
-    on(thread, target, exit)
+    let next = on(thread, target, exit);
+    thread.branch = NO_EXIT;
+    next
 }
 
 /// Continues at address `target` of the program, after delivering pending signals.
@@ -72,10 +75,10 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
             }
             codes = CODES.lock();
             match made {
-                Some(head) => head,
-                None => {
+                Ok(head) => head,
+                Err(at) => {
                     drop(codes);
-                    return nowhere(thread, target);
+                    return nowhere(thread, target, at);
                 }
             }
         }
@@ -92,16 +95,17 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     head
 }
 
-/// Translates the block at `pc`; `None` if no code can be executed there.
-fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
+/// Translates the block at `pc`. If the instruction there cannot be fetched, returns the address of
+/// the page that is the reason: `pc` itself, or the next page, into which the instruction reaches.
+fn make(thread: &mut Thread, pc: u64) -> Result<u64, u64> {
     let (allocator, results) = modules::allocator_at(pc);
     // Locked from here on, so that no thread lets the page be written between the check of its
     // rights and the translation.
     let mut codes = CODES.lock();
     if let Some(head) = codes.find(pc) {
-        return Some(head);
+        return Ok(head);
     }
-    let (_, mut high, mut writable) = maps::code_around(pc)?;
+    let (_, mut high, mut writable) = maps::code_around(pc).ok_or(pc)?;
     // A block may go on into the next mapping, which may be written even if this one is not.
     while high - pc < LOOK
         && let Some((_, further, too)) = maps::code_around(high)
@@ -114,12 +118,15 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     if !watched || codes.is_full() || !memory::prepare() {
         drop(codes);
         thread.detached = true;
-        return Some(detach::detach_thread(thread, pc));
+        return Ok(detach::detach_thread(thread, pc));
     }
     // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong
     // anyway.
     let code = unsafe { core::slice::from_raw_parts(pc as *const u8, length) };
-    Some(codes.add(&Source {
+    if is_cut(pc, code) {
+        return Err(high);
+    }
+    Ok(codes.add(&Source {
         pc,
         code,
         allocator,
@@ -131,9 +138,10 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     }))
 }
 
-/// There is no code at the target. If it is one of the three calls of the old vsyscall page, makes
-/// that call for the program; else the program gets a fault.
-fn nowhere(thread: &mut Thread, target: u64) -> u64 {
+/// The instruction at the target cannot be fetched, because of what is at address `at`. If the
+/// target is one of the three calls of the old vsyscall page, makes that call for the program; else
+/// the program gets a fault.
+fn nowhere(thread: &mut Thread, target: u64, at: u64) -> u64 {
     const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
     let call = match target {
         VSYSCALL => Some(96),                              // gettimeofday
@@ -156,9 +164,26 @@ fn nowhere(thread: &mut Thread, target: u64) -> u64 {
     }
     expand::drain(thread);
     thread.target = target;
-    signals::fault(thread, target);
+    if signals::fetch_fault(thread, at) && thread.branch != NO_EXIT {
+        let branch = CODES.lock().exit(thread.branch).target;
+        take_back(thread, branch);
+    }
     let target = thread.target;
     on(thread, target, None)
+}
+
+/// The processor does not execute a branch to an address that is none (that is not canonical), but
+/// faults at the branch: takes back what the branch at `pc` has done.
+fn take_back(thread: &mut Thread, pc: u64) {
+    let mut code = [0; 16];
+    // What follows the branch may not be readable.
+    let readable = (1..=16)
+        .rev()
+        .find(|bytes| super::sys::peek(pc, &mut code[..*bytes]));
+    let moved = stack_movement(pc, &code[..readable.unwrap_or(0)]);
+    let pointer = &mut thread.registers[usize::from(RSP)];
+    *pointer = pointer.wrapping_add_signed(-moved);
+    thread.target = pc;
 }
 
 /// The program is about to make a system call. Returns 0 if its result is known already and the

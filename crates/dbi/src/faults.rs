@@ -5,27 +5,33 @@
 //! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code
 //! the thread may hold any lock.
 
-use super::{Context, ORDER, RIP, SIGBUS, SIGSEGV, SIGTRAP};
+use super::{
+    CR2, Context, ERROR, FLAGS, GENERAL_PROTECTION, ORDER, PAGE_FAULT, RIP, SIGBUS, SIGFPE, SIGILL,
+    SIGSEGV, SIGTRAP, TRAP, Trap,
+};
 use crate::image::blocks::{Position, Spilled};
 use crate::image::codes::{self, CODES};
 use crate::image::thread::Thread;
 use crate::image::x86_64::asm;
-use crate::image::{expand, process, sys, watch};
+use crate::image::{expand, maps, process, sys, watch};
 
+/// The code of a fault at an address where nothing is mapped.
+const NOT_MAPPED: u64 = 1;
 /// The code of a fault at a page that is mapped without the necessary right.
 const DENIED: i32 = 2;
+/// The code of faults that have no address, and of signals that the kernel sends by itself.
+pub const BY_KERNEL: u64 = 128;
+/// The flag that the processor sets in the flags it pushes at a fault, so that a breakpoint at the
+/// instruction does not stop it again (RF).
+pub const RESUME: u64 = 1 << 16;
 /// The code of a trap after an instruction that ran with TF set.
 const TRACE: i32 = 2;
 
 /// Handles the fault `signal` with this code at the address `at`. Returns true if it was ours and
 /// the thread may go on. Returns false if it is the program's: then `context` leads to the signal's
 /// delivery, with the registers as the program has them.
-pub fn answer(
-    thread: &mut Thread,
-    signal: u32,
-    (code, at): (i32, u64),
-    context: &mut Context,
-) -> bool {
+pub fn answer(thread: &mut Thread, signal: u32, info: &[u64; 16], context: &mut Context) -> bool {
+    let (code, at) = ((info[1] & 0xffff_ffff) as i32, info[2]);
     let here = context.registers[RIP];
     let steps = signal == SIGTRAP && code == TRACE;
     if !codes::is_cache(here) {
@@ -60,10 +66,62 @@ pub fn answer(
             // After a breakpoint the program counter is one byte past it.
             let is_breakpoint = signal == SIGTRAP && !steps;
             thread.target = position.pc + u64::from(is_breakpoint);
+            show(thread, signal, info, context);
             context.registers[RIP] = asm::deliver_address();
             false
         }
     }
+}
+
+/// Makes a fault in the cache one of the program at `thread.target`.
+fn show(thread: &mut Thread, signal: u32, info: &[u64; 16], context: &Context) {
+    let registers = &context.registers;
+    let trap = Trap {
+        error: registers[ERROR],
+        number: registers[TRAP],
+        address: registers[CR2],
+    };
+    let mut info = *info;
+    // These signals have the address of the instruction, unless they have none.
+    if matches!(signal, SIGILL | SIGFPE | SIGTRAP) && codes::is_cache(info[2]) {
+        info[2] = thread.target;
+    }
+    let signals = &mut thread.signals;
+    signals.begin_fault(signal, info, trap, registers[FLAGS]);
+}
+
+/// What the processor and the kernel make of an instruction that cannot be fetched at an address:
+/// the code of the signal, and the fault.
+pub fn of_fetch(at: u64) -> (u64, Trap) {
+    /// Bits of the error code: the page is present, in user mode, by fetching an instruction.
+    const PRESENT: u64 = 1;
+    const FETCH: u64 = 4 | 16;
+    /// The first address after those of programs.
+    const END: u64 = (1 << 47) - 4096;
+    let is_canonical = matches!((at as i64) >> 47, 0 | -1);
+    if !is_canonical {
+        let trap = Trap {
+            error: 0,
+            number: GENERAL_PROTECTION,
+            address: 0,
+        };
+        return (BY_KERNEL, trap);
+    }
+    let mapping = maps::around(at);
+    // Before it looks for the right to execute, the kernel brings in a page that may be accessed at
+    // all. It does not show what is at its own addresses.
+    let is_present = match &mapping {
+        _ if at >= END => true,
+        Some(mapping) => mapping.readable || mapping.writable,
+        None => false,
+    };
+    let code = mapping.map_or(NOT_MAPPED, |_| DENIED as u64);
+    let trap = Trap {
+        error: FETCH | if is_present { PRESENT } else { 0 },
+        number: PAGE_FAULT,
+        address: at,
+    };
+    (code, trap)
 }
 
 /// The buffer is full: empties it and moves the part of the block record that has been written to
@@ -86,6 +144,7 @@ fn makes_room(thread: &mut Thread, position: &Position, context: &mut Context) -
 /// the accesses of the block up to there.
 fn at_instruction(thread: &mut Thread, position: &Position, context: &mut Context) {
     let block_record = thread.cursor;
+    context.registers[FLAGS] = position.flags(thread.saved_flags, context.registers[FLAGS]);
     let mut registers = ORDER.map(|at| context.registers[at]);
     position.restore(thread, &mut registers);
     for (value, at) in registers.into_iter().zip(ORDER) {

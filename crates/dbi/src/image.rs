@@ -33,6 +33,8 @@ pub mod lock;
 pub mod maps;
 #[path = "memory.rs"]
 pub mod memory;
+#[path = "memory_file.rs"]
+pub mod memory_file;
 #[path = "modules.rs"]
 pub mod modules;
 #[path = "process.rs"]
@@ -55,6 +57,8 @@ pub mod watch;
 pub mod writes;
 #[path = "x86_64/mod.rs"]
 pub mod x86_64;
+#[path = "x87.rs"]
+pub mod x87;
 
 /// A panic is a bug of ours: prints its message and ends the program.
 #[cfg(reuselens_dbi)]

@@ -253,6 +253,12 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
         thread.fs_base
     };
     child.signals.mask = thread.signals.mask;
+    child.signals.trap = thread.signals.trap;
+    child.signals.stack = if new.flags & CLONE_VFORK != 0 {
+        thread.signals.stack
+    } else {
+        signals::AlternateStack::DISABLED
+    };
     child.borrowed = new.flags & CLONE_THREAD == 0;
     let own = child.own;
     // In the list before it runs: a thread that detaches all threads must wait for it.

@@ -6,6 +6,8 @@
 //! Signals that wait are in `held`, faults are sorted out in `faults`, frames on the program's
 //! stack are made in `frame`.
 
+#[path = "alternate.rs"]
+mod alternate;
 #[path = "faults.rs"]
 mod faults;
 #[path = "frame.rs"]
@@ -20,6 +22,7 @@ use super::thread::{SIGNAL_STACK_BYTES, Thread};
 use super::x86_64::asm;
 use super::{codes, expand, process, sys, syscalls};
 
+pub use alternate::{AlternateStack, sigaltstack};
 pub use frame::sigreturn;
 use held::Held;
 
@@ -59,30 +62,72 @@ pub struct Action {
     pub mask: u64,
 }
 
+/// The last fault of a thread, as the kernel shows it in the frame of each signal that comes at or
+/// after the fault.
+#[derive(Clone, Copy)]
+pub struct Trap {
+    /// Error code of the processor.
+    pub error: u64,
+    /// Number of the exception.
+    pub number: u64,
+    /// Address of the last page fault (register CR2).
+    pub address: u64,
+}
+
+impl Trap {
+    /// There was no fault yet.
+    const NONE: Trap = Trap {
+        error: 0,
+        number: 0,
+        address: 0,
+    };
+}
+
+/// Number of the exception of a general protection fault.
+const GENERAL_PROTECTION: u64 = 13;
+/// Number of the exception of a page fault.
+const PAGE_FAULT: u64 = 14;
+
 /// The state of a thread's signals.
 pub struct Signals {
     /// The program's mask.
     pub mask: u64,
-    /// The program's `sigaltstack`: address, flags, bytes.
-    pub stack: [u64; 3],
+    pub stack: AlternateStack,
     /// The signal of a fault of the program, which is delivered before all that wait, or 0.
     fault: u32,
     /// The `siginfo` of that fault, or of the signal that is being delivered.
     info: [u64; 16],
+    /// What the frames of signals show of the thread's last fault.
+    pub trap: Trap,
+    /// The flags at that fault, as the processor has pushed them.
+    fault_flags: u64,
     /// Signals that wait.
     held: Held,
 }
 
 impl Signals {
     pub const fn new() -> Self {
-        const DISABLED: u64 = 2;
         Signals {
             mask: 0,
-            stack: [0, DISABLED, 0],
+            stack: AlternateStack::NONE,
             fault: 0,
             info: [0; 16],
+            trap: Trap::NONE,
+            fault_flags: 0,
             held: Held::new(),
         }
+    }
+
+    /// A fault of the program has come: it is delivered next. Only page faults set the address that
+    /// frames show.
+    fn begin_fault(&mut self, signal: u32, info: [u64; 16], trap: Trap, flags: u64) {
+        (self.fault, self.info, self.fault_flags) = (signal, info, flags);
+        let address = if trap.number == PAGE_FAULT {
+            trap.address
+        } else {
+            self.trap.address
+        };
+        self.trap = Trap { address, ..trap };
     }
 
     /// Takes the signal that is delivered next, and whether it is a fault.
@@ -268,6 +313,9 @@ pub fn sigaction(thread: &Thread, signal: u64, new: u64, old: u64, bytes: u64) -
         if signal == SIGKILL || signal == SIGSTOP {
             return sys::EINVAL;
         }
+        if action.handler > 1 && FAULTS >> (signal - 1) & 1 != 0 {
+            codes::CODES.lock().show_faults();
+        }
         // The child of a vfork has actions of its own, but its memory is its parent's.
         if !thread.borrowed {
             ACTIONS.lock()[signal as usize] = action;
@@ -364,6 +412,11 @@ pub struct Context {
 /// Index of each register, by its number, in [`Context::registers`].
 const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
 const RIP: usize = 16;
+const FLAGS: usize = 17;
+const ERROR: usize = 19;
+const TRAP: usize = 20;
+const OLD_MASK: usize = 21;
+const CR2: usize = 22;
 
 /// The calling thread's state.
 fn current() -> &'static mut Thread {
@@ -387,10 +440,9 @@ pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *m
     // it is in a system call.
     let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0 && !asm::is_call(here);
     if is_fault {
-        if faults::answer(thread, signal, (code, info[2]), context) {
+        if faults::answer(thread, signal, info, context) {
             return;
         }
-        (thread.signals.fault, thread.signals.info) = (signal, *info);
     } else {
         let waits = thread.pending.load(Ordering::Relaxed) != 0;
         let open = !waits && is_open(thread, signal, here);
@@ -424,14 +476,23 @@ fn is_put_off(thread: &Thread, signal: u32, here: u64) -> bool {
         && (codes::is_cache(here) || !syscalls::waits_for_signals(thread.call_number))
 }
 
-/// The program has jumped to an address without code: makes that a fault of the program.
-pub fn fault(thread: &mut Thread, address: u64) {
-    const NOT_MAPPED: u64 = 1;
-    thread.signals.fault = SIGSEGV;
-    thread.signals.info = [0; 16];
-    thread.signals.info[0] = u64::from(SIGSEGV);
-    thread.signals.info[1] = NOT_MAPPED;
-    thread.signals.info[2] = address;
+/// The program has jumped to an address from which no instruction can be fetched, because of what
+/// is at address `at`: makes that a fault of the program. Returns whether it is one of the branch
+/// that leads there.
+pub fn fetch_fault(thread: &mut Thread, at: u64) -> bool {
+    let (code, trap) = faults::of_fetch(at);
+    let flags = thread.flags | faults::RESUME;
+    // The kernel shows the address of page faults only.
+    let shown = if trap.number == PAGE_FAULT { at } else { 0 };
+    fault(thread, (code, shown), trap, flags);
+    trap.number == GENERAL_PROTECTION
+}
+
+/// A fault of the program that no instruction of it has caused in the cache.
+fn fault(thread: &mut Thread, (code, address): (u64, u64), trap: Trap, flags: u64) {
+    let mut info = [0; 16];
+    info[..3].copy_from_slice(&[u64::from(SIGSEGV), code, address]);
+    thread.signals.begin_fault(SIGSEGV, info, trap, flags);
     thread.pending.store(1, Ordering::Relaxed);
 }
 
@@ -448,8 +509,19 @@ pub fn deliver(thread: &mut Thread) {
     if ignored && !forced {
         return delivered(thread);
     }
-    if action.handler <= 1 || (forced && blocked) || !frame::push(thread, signal, &action) {
+    if action.handler <= 1 || (forced && blocked) {
         process::die_of(thread, signal);
+    }
+    if forced {
+        thread.flags = thread.signals.fault_flags;
+    }
+    if !frame::push(thread, signal, &action) {
+        if signal == SIGSEGV {
+            process::die_of(thread, signal);
+        }
+        // As in the kernel, what comes of a signal without room for its frame is SIGSEGV.
+        let (trap, flags) = (thread.signals.trap, thread.flags);
+        return fault(thread, (faults::BY_KERNEL, 0), trap, flags);
     }
     let own = if action.flags & SA_NODEFER == 0 {
         1 << (signal - 1)
@@ -492,7 +564,8 @@ pub fn take_back() {
 
 /// Sets the calling thread's alternate stack for signals to the program's own.
 pub fn give_back_stack(thread: &Thread) {
-    let a = [thread.signals.stack.as_ptr() as u64, 0, 0, 0, 0, 0];
+    let stack = thread.signals.stack.words();
+    let a = [stack.as_ptr() as u64, 0, 0, 0, 0, 0];
     // SAFETY: as above.
     unsafe { sys::call(sys::SIGALTSTACK, a) };
 }

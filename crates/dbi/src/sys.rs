@@ -10,8 +10,10 @@ use reuselens_wire::THREAD_NAME_BYTES;
 use super::space;
 
 pub const READ: u64 = 0;
+pub const WRITE: u64 = 1;
 pub const OPEN: u64 = 2;
 pub const CLOSE: u64 = 3;
+pub const LSEEK: u64 = 8;
 pub const MMAP: u64 = 9;
 pub const MPROTECT: u64 = 10;
 pub const MUNMAP: u64 = 11;
@@ -19,7 +21,9 @@ pub const RT_SIGACTION: u64 = 13;
 pub const RT_SIGPROCMASK: u64 = 14;
 pub const RT_SIGRETURN: u64 = 15;
 pub const PREAD: u64 = 17;
+pub const PWRITE: u64 = 18;
 pub const READV: u64 = 19;
+pub const WRITEV: u64 = 20;
 pub const SCHED_YIELD: u64 = 24;
 pub const MREMAP: u64 = 25;
 pub const MADVISE: u64 = 28;
@@ -35,6 +39,7 @@ pub const EXECVE: u64 = 59;
 pub const EXIT: u64 = 60;
 pub const KILL: u64 = 62;
 pub const SHMDT: u64 = 67;
+pub const CREAT: u64 = 85;
 pub const READLINK: u64 = 89;
 pub const GETRLIMIT: u64 = 97;
 pub const CAPGET: u64 = 125;
@@ -51,10 +56,12 @@ pub const FUTEX: u64 = 202;
 pub const GETDENTS64: u64 = 217;
 pub const EXIT_GROUP: u64 = 231;
 pub const TGKILL: u64 = 234;
+pub const OPENAT: u64 = 257;
 pub const PSELECT6: u64 = 270;
 pub const PPOLL: u64 = 271;
 pub const EPOLL_PWAIT: u64 = 281;
 pub const PREADV: u64 = 295;
+pub const PWRITEV: u64 = 296;
 pub const RT_TGSIGQUEUEINFO: u64 = 297;
 pub const RECVMMSG: u64 = 299;
 pub const PRLIMIT64: u64 = 302;
@@ -65,13 +72,16 @@ pub const GETRANDOM: u64 = 318;
 pub const EXECVEAT: u64 = 322;
 pub const MLOCK2: u64 = 325;
 pub const PREADV2: u64 = 327;
+pub const PWRITEV2: u64 = 328;
 pub const PKEY_MPROTECT: u64 = 329;
 pub const RSEQ: u64 = 334;
 pub const CLONE3: u64 = 435;
+pub const OPENAT2: u64 = 437;
 pub const EPOLL_PWAIT2: u64 = 441;
 
 pub const EPERM: i64 = -1;
 pub const EINTR: i64 = -4;
+pub const ENOMEM: i64 = -12;
 pub const EFAULT: i64 = -14;
 pub const EINVAL: i64 = -22;
 pub const ENOSYS: i64 = -38;
@@ -180,17 +190,8 @@ pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
         return Some((name, length.unwrap_or(name.len())));
     }
     let mut path = *b"/proc/self/task/          /comm\0";
-    // From the right, with zeros in front taken off below.
-    let mut digits = [0; 10];
-    let (mut rest, mut first) = (tid, digits.len());
-    while rest > 0 || first == digits.len() {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
     const TASK: usize = 16;
-    let end = TASK + digits.len() - first;
-    path[TASK..end].copy_from_slice(&digits[first..]);
+    let end = TASK + decimal(tid, &mut path[TASK..]);
     path[end..end + 6].copy_from_slice(b"/comm\0");
     let fd = open(&path[..end + 6], 0);
     if fd < 0 {
@@ -200,6 +201,21 @@ pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
     close(fd);
     // The file has one line; its end is cut off.
     Some((name, name[..length].trim_ascii_end().len()))
+}
+
+/// Writes a number in decimal, and returns how many digits it has: ten at most.
+pub fn decimal(number: u32, into: &mut [u8]) -> usize {
+    // From the right.
+    let mut digits = [0; 10];
+    let (mut rest, mut first) = (number, digits.len());
+    while rest > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let count = digits.len() - first;
+    into[..count].copy_from_slice(&digits[first..]);
+    count
 }
 
 /// Whether a process lives.

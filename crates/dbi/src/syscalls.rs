@@ -10,8 +10,8 @@ use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
-    allocations, ballast, detach, exec, expand, maps, modules, process, signals, space, sys, watch,
-    writes,
+    allocations, ballast, detach, exec, expand, maps, memory_file, modules, process, signals,
+    space, sys, watch, writes,
 };
 
 const PROT_READ: u64 = 1;
@@ -37,6 +37,7 @@ const SET_NAME: u64 = 15;
 const SET_DENY_WRITE_EXECUTE: u64 = 65;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
+const GET_GS: u64 = 0x1004;
 
 fn argument(thread: &Thread, index: usize) -> u64 {
     const ORDER: [u8; 6] = [RDI, RSI, RDX, 10, 8, 9];
@@ -104,7 +105,7 @@ fn of_signals(thread: &mut Thread, [one, two, three, four]: [u64; 4]) -> Option<
     Some(match thread.call_number {
         sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
         sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
-        sys::SIGALTSTACK => alternate_stack(thread, one, two),
+        sys::SIGALTSTACK => signals::sigaltstack(thread, one, two),
         // The calls below query or wait for pending signals. The kernel does not know the held
         // ones.
         _ if thread.signals.held() == 0 => return None,
@@ -145,6 +146,14 @@ pub fn before(thread: &mut Thread) -> bool {
             }
             result
         }
+        // The base of gs is 0 until the program sets it.
+        sys::ARCH_PRCTL if one == GET_GS => {
+            if sys::poke(two, &[0; 8]) {
+                0
+            } else {
+                sys::EFAULT
+            }
+        }
         sys::ARCH_PRCTL if one == SET_GS => {
             let pc = thread.call_pc;
             thread.registers[usize::from(RAX)] = thread.call_number;
@@ -173,13 +182,24 @@ pub fn before(thread: &mut Thread) -> bool {
             process::ends(thread);
             return true;
         }
-        number => match space::before(number, [one, two, three, four], thread.borrowed) {
-            Some(result) => result,
-            None => {
-                writes::release(number, [one, two, three]);
-                return true;
+        number => {
+            let six = [
+                one,
+                two,
+                three,
+                four,
+                argument(thread, 4),
+                argument(thread, 5),
+            ];
+            let answer = space::before(number, [one, two, three, four], thread.borrowed);
+            match answer.or_else(|| memory_file::before(number, six)) {
+                Some(result) => result,
+                None => {
+                    writes::release(number, six);
+                    return true;
+                }
             }
-        },
+        }
     };
     answered(thread, result)
 }
@@ -213,6 +233,9 @@ pub fn after(thread: &mut Thread) {
             mapped(thread, result as u64);
         }
         sys::SHMAT => attached(result as u64, argument(thread, 2)),
+        number @ (sys::OPEN | sys::OPENAT | sys::OPENAT2 | sys::CREAT) => {
+            memory_file::opened(number, arguments(thread), result as u64);
+        }
         sys::PRCTL if low == SET_NAME && !thread.borrowed => {
             expand::drain(thread);
             process::announce_name(thread);
@@ -296,6 +319,9 @@ fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
             codes.discard(range.0, range.1);
         } else if rights & PROT_EXEC != 0 {
             codes.revise(range.0, range.1);
+        } else if rights & PROT_WRITE == 0 {
+            // It is no code any more. (What is made writable most often becomes code again.)
+            codes.discard(range.0, range.1);
         }
     });
     if rights & PROT_WRITE != 0 {
@@ -368,38 +394,4 @@ fn detach(low: u64) -> i64 {
     let call = || unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };
     let end = maps::end_of_segment(low).unwrap_or(u64::MAX);
     watch::goes((low, end), call)
-}
-
-/// `sigaltstack` of the program.
-fn alternate_stack(thread: &mut Thread, new: u64, old: u64) -> i64 {
-    const ON_IT: u64 = 1;
-    const DISABLED: u64 = 2;
-    let [low, flags, bytes] = thread.signals.stack;
-    let pointer = thread.registers[4];
-    let on_it = flags & DISABLED == 0 && pointer.wrapping_sub(low) < bytes;
-    let mut before = [0_u8; 24];
-    before[..8].copy_from_slice(&low.to_le_bytes());
-    let shown = if on_it { ON_IT } else { flags & DISABLED };
-    before[8..16].copy_from_slice(&shown.to_le_bytes());
-    before[16..].copy_from_slice(&bytes.to_le_bytes());
-    if new != 0 {
-        let mut words = [0_u8; 24];
-        if !sys::peek(new, &mut words) {
-            return sys::EFAULT;
-        }
-        if on_it {
-            return sys::EPERM;
-        }
-        let word = |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap_or_default());
-        let flags = word(8) & 0xffff_ffff;
-        thread.signals.stack = if flags & DISABLED != 0 {
-            [0, DISABLED, 0]
-        } else {
-            [word(0), 0, word(16)]
-        };
-    }
-    if old != 0 && !sys::poke(old, &before) {
-        return sys::EFAULT;
-    }
-    0
 }

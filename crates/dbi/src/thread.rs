@@ -43,10 +43,15 @@ pub struct Thread {
     pub limit: AtomicU64,
     /// Values of spilled registers; the blocks decide which.
     pub spill: [u64; 3],
+    /// Flags of the program that a block has overwritten; see `CodePart::stale`.
+    pub saved_flags: u16,
     /// Address in the program at which it continues.
     pub target: u64,
     /// The exit that was taken, or [`NO_EXIT`].
     pub exit: u32,
+    /// The exit that stands for the indirect branch that was taken last, if its target was not in the
+    /// look-up table and is looked for now; else [`NO_EXIT`].
+    pub branch: u32,
     /// Whether the thread is in a system call of the program.
     pub in_call: AtomicU32,
     /// Whether a signal waits to be delivered.
@@ -59,6 +64,9 @@ pub struct Thread {
     pub stack: u64,
     /// Address to which `rl_resume` jumps.
     pub jump: u64,
+    /// Where code of the cache continues after a call of ours, or the program once it has left the
+    /// cache.
+    pub back: u64,
     /// This state's address.
     pub own: u64,
     /// The program's registers while our code runs, in the order of their numbers.
@@ -113,6 +121,7 @@ impl Thread {
             &mut *thread
         };
         thread.own = at;
+        thread.branch = NO_EXIT;
         // Any readable address, until the first function of an allocator sets it.
         thread.block_place = at;
         thread.stack = at + TOTAL_BYTES;

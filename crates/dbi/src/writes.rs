@@ -15,7 +15,7 @@ const MESSAGE_BYTES: u64 = 64;
 const MOST: u64 = 1024;
 
 /// Before system call `number` with these first arguments: unprotects the memory that it writes to.
-pub fn release(number: u64, [one, two, three]: [u64; 3]) {
+pub fn release(number: u64, [one, two, three, four, five, _]: [u64; 6]) {
     if !watch::is_used() {
         return;
     }
@@ -23,6 +23,8 @@ pub fn release(number: u64, [one, two, three]: [u64; 3]) {
         sys::READ | sys::PREAD | sys::RECVFROM | sys::GETDENTS64 => bytes(two, three),
         sys::GETRANDOM => bytes(one, two),
         sys::READV | sys::PREADV | sys::PREADV2 | sys::PROCESS_VM_READV => vectors(two, three),
+        // The other process may be this one. A part of the write that succeeds is no error.
+        sys::PROCESS_VM_WRITEV => vectors(four, five),
         sys::RECVMSG => message(two),
         sys::RECVMMSG => {
             for index in 0..three.min(MOST) {
@@ -44,6 +46,15 @@ fn vectors(at: u64, count: u64) {
         };
         bytes(low, length);
     }
+}
+
+/// Bytes of these vectors.
+pub fn length(at: u64, count: u64) -> u64 {
+    let lengths = (0..count.min(MOST)).map_while(|index| {
+        let words: Option<[u64; 2]> = words(at.wrapping_add(index * VECTOR_BYTES));
+        words.map(|[_, length]| length)
+    });
+    lengths.fold(0, u64::saturating_add)
 }
 
 /// `struct msghdr`: name, vectors, control data, each with its length; and flags, which the kernel

@@ -14,7 +14,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use crate::image::thread::Thread;
-use crate::image::{boot, dispatch, process, signals};
+use crate::image::{boot, dispatch, process, signals, x87};
 
 global_asm!(
     ".macro rl_save",
@@ -100,6 +100,26 @@ global_asm!(
     "rl_save",
     "call {native}",
     "jmp rl_resume",
+    // In the middle of a block: the next instruction stores the last address of the x87 unit.
+    ".globl rl_pointer\nrl_pointer:",
+    "rl_save",
+    "call {pointer}",
+    "jmp rl_resume",
+    // Leaves the cache for good, with the program's registers in place and the target in `back`.
+    // The base of gs becomes what it is in the program, so the last steps need no state: `iretq`
+    // takes stack, flags and target from our stack.
+    ".globl rl_leave\nrl_leave:",
+    "mov gs:[{r} + 0], rax\nmov gs:[{r} + 32], rsp",
+    "mov rsp, gs:[{stack}]",
+    // `iretq` fails with NT set.
+    "push {plain}\npopfq",
+    "mov eax, ss\npush rax",
+    "push qword ptr gs:[{r} + 32]\npush qword ptr gs:[{flags}]",
+    "mov eax, cs\npush rax",
+    "push qword ptr gs:[{back}]\npush qword ptr gs:[{r} + 0]",
+    "mov eax, 0\nwrgsbase rax",
+    "pop rax",
+    "iretq",
     // The image's first instruction: rdi = address of the `Bootstrap`.
     ".globl rl_start\nrl_start:",
     "call {start}",
@@ -128,6 +148,8 @@ global_asm!(
     jump = const offset_of!(Thread, jump),
     target = const offset_of!(Thread, target),
     exit = const offset_of!(Thread, exit),
+    back = const offset_of!(Thread, back),
+    pointer = sym x87::show,
     spill = const offset_of!(Thread, spill),
     in_call = const offset_of!(Thread, in_call),
     pending = const offset_of!(Thread, pending),
@@ -155,6 +177,8 @@ unsafe extern "C" {
     fn rl_missed();
     fn rl_system_call();
     fn rl_native();
+    fn rl_pointer();
+    fn rl_leave();
     fn rl_call_check();
     fn rl_call_made();
     fn rl_call_done();
@@ -183,6 +207,11 @@ addresses! {
     system_call_address rl_system_call,
     /// Entry for a block that ends with an instruction that cannot be translated.
     native_address rl_native,
+    /// Entry from the middle of a block, before an instruction that stores the last address of the
+    /// x87 unit.
+    pointer_address rl_pointer,
+    /// Where a thread leaves the cache for good.
+    leave_address rl_leave,
     /// Entry for the delivery of a signal, with the program's registers in place.
     deliver_address rl_deliver,
     /// The handler of all signals, as the kernel knows it.

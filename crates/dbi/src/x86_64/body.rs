@@ -10,6 +10,7 @@
 //! register, and no flags.
 
 use alloc::vec::Vec;
+use core::mem::offset_of;
 
 use iced_x86::{
     FlowControl, Instruction, InstructionInfo, MemorySize, Mnemonic, OpAccess, OpKind, Register,
@@ -126,6 +127,7 @@ impl Body {
             offset: self.emit.len() as u16,
             pc: (instruction.ip() - block) as u16,
             spilled: Spilled::None,
+            stale: 0,
         });
     }
 
@@ -150,6 +152,13 @@ impl Body {
     /// Stores a register in this word of the block record.
     pub fn store_word(&mut self, word: u16, register: u8) {
         self.emit.store(self.pointer, i32::from(word) * 8, register);
+    }
+
+    /// Calls our code at `address`, which returns to the next instruction of the body with all
+    /// registers and flags as they are.
+    pub fn call(&mut self, address: u64) {
+        let scratch = self.take_scratch();
+        self.emit.call(scratch, offset_of!(Thread, back), address);
     }
 
     /// Words of the block record, rounded up to records.
@@ -277,8 +286,7 @@ impl Body {
             return (key.word, key.moved);
         }
         let scratch = self.take_scratch();
-        self.emit
-            .load_gs(scratch, core::mem::offset_of!(Thread, fs_base));
+        self.emit.load_gs(scratch, offset_of!(Thread, fs_base));
         if let Some(register) = register {
             self.emit.sum(scratch, Some(register), Some(scratch), 1);
         }
@@ -350,7 +358,7 @@ impl Body {
     /// sets the limit to 0, so that the buffer is emptied soon: the accesses before it must be read
     /// before what the other threads do. Flags do not change; rax and rdx must not be borrowed.
     pub fn order(&mut self) {
-        const HELD: usize = core::mem::offset_of!(Thread, stamped);
+        const HELD: usize = offset_of!(Thread, stamped);
         let word = self.leave_words(1);
         let at = i32::from(word) * 8;
         self.emit.store_gs(HELD, RAX);
@@ -360,7 +368,7 @@ impl Body {
         self.emit.store_half(self.pointer, at + 4, RDX);
         self.emit.load_gs(RAX, HELD);
         self.emit.load_gs(RDX, HELD + 8);
-        self.emit.clear_gs(core::mem::offset_of!(Thread, limit));
+        self.emit.clear_gs(offset_of!(Thread, limit));
         self.access(
             WireKind::Atomic,
             0,

@@ -35,6 +35,12 @@ impl Emit {
         self.with_gs(&[0x89], register, offset as u64);
     }
 
+    /// mov word gs:[offset], the lowest 16 bits of rax, rcx, rdx or rbx
+    pub fn store_word_gs(&mut self, offset: usize, register: u8) {
+        self.raw(&[0x66, 0x65, 0x89, 4 | (register & 3) << 3, 0x25]);
+        self.raw(&(offset as u32).to_le_bytes());
+    }
+
     /// mov register, gs:[offset]
     pub fn load_gs(&mut self, register: u8, offset: usize) {
         self.with_gs(&[0x8b], register, offset as u64);
@@ -158,6 +164,22 @@ impl Emit {
             self.raw(&[0x41]);
         }
         self.raw(&[0x50 | register & 7]);
+    }
+
+    /// Stores the address of the next instruction in gs:[back], and jumps to `address`, by way of a
+    /// register.
+    pub fn call(&mut self, register: u8, back: usize, address: u64) {
+        let mut rest = Emit::default();
+        rest.store_gs(back, register);
+        rest.set(register, address);
+        if register >= 8 {
+            rest.raw(&[0x41]);
+        }
+        rest.raw(&[0xff, 0xe0 | register & 7]); // jmp register
+        // lea register, [rip + rest]
+        self.raw(&[0x48 | (register >> 3) << 2, 0x8d, 5 | (register & 7) << 3]);
+        self.raw(&(rest.len() as u32).to_le_bytes());
+        self.raw(&rest.bytes);
     }
 
     /// A jump with this opcode to an absolute address within 2 GiB, in code that begins at `start`.

@@ -30,7 +30,12 @@ pub fn state_bytes(mask: u64) -> u64 {
     bytes
 }
 
-/// Bytes of the state with all components that the system has enabled, in the standard form.
-pub fn full_state_bytes() -> u64 {
-    u64::from(core::arch::x86_64::__cpuid_count(0xd, 0).ebx)
+/// Bytes of the state with the components in `mask`, in the standard form.
+pub fn standard_state_bytes(mask: u64) -> u64 {
+    let has = |component: &u32| mask >> component & 1 != 0;
+    let end = |component: u32| {
+        let about = core::arch::x86_64::__cpuid_count(0xd, component);
+        u64::from(about.eax) + u64::from(about.ebx)
+    };
+    (2..63).filter(has).map(end).fold(512 + 64, u64::max)
 }

@@ -10,7 +10,9 @@
 //! ```
 //!
 //! The check is left out if the flags are alive at the block's start. Such a block relies on the
-//! guard after the buffer. A loop without a block record checks the limit, too, for signals.
+//! guard after the buffer. A loop without a block record checks the limit, too, for signals. If the
+//! program handles faults, a block whose check overwrites flags that a handler could be shown saves
+//! them before.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +23,7 @@ use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic};
 use super::asm;
 use super::body::{Body, WayOut};
 use super::emit::Emit;
-use super::flags::are_dead;
+use super::flags::BlockFlags;
 use super::registers::{RAX, RCX};
 use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};
@@ -36,6 +38,8 @@ pub struct Placed {
     /// Where in them the head is; its address is a multiple of 16.
     pub head: usize,
     pub parts: Box<[CodePart]>,
+    /// Whether the check overwrites flags that the program must find at a fault in the block.
+    pub has_late_flags: bool,
 }
 
 /// A jump whose target is not known in the cache yet.
@@ -49,6 +53,9 @@ struct Placing<'a> {
     emit: Emit,
     start: u64,
     open: Vec<Open>,
+    /// The open jump of an indirect branch whose target is not in the look-up table, and the
+    /// branch's address.
+    missed: Option<Open>,
     exits: &'a mut Exits,
 }
 
@@ -68,6 +75,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
         emit: Emit::default(),
         start: input.at,
         open: Vec::new(),
+        missed: None,
         exits,
     };
     while !(input.at as usize + placing.emit.len() + ENTRY).is_multiple_of(16) {
@@ -78,13 +86,21 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     let head = placing.emit.len();
     let has_record = !body.accesses.is_empty();
     let spills = has_record || body.scratch_used;
-    let check = placing.prologue(input, decoded, &body, has_record);
+    let flags = BlockFlags::of(input.pc, decoded);
+    let has_late_flags = has_record && flags.are_late();
+    let saves_flags = has_late_flags && input.shows_faults;
+    let check = placing.prologue(&body, &flags, saves_flags);
     let mut parts = shifted(&body, placing.emit.len() - head);
+    if saves_flags {
+        for (part, stale) in parts.iter_mut().zip(&flags.unwritten) {
+            part.stale = *stale;
+        }
+    }
     let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
     placing.epilogue(&body, has_record, fused);
-    let pc = parts.last().map_or(0, |part| part.pc);
+    let (pc, stale) = parts.last().map_or((0, 0), |part| (part.pc, part.stale));
     let offset = (placing.emit.len() - head) as u16;
     let spilled = if fused {
         Spilled::Branch(RAX, RCX)
@@ -95,6 +111,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
         offset,
         pc,
         spilled,
+        stale,
     });
     placing.branch(input, decoded, fused);
     if let Some(check) = check {
@@ -103,11 +120,15 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     for way in &body.ways_out {
         placing.way_out(&body, way, start + way.at);
     }
+    if let Some(missed) = placing.missed.take() {
+        placing.miss(&missed);
+    }
     placing.stubs();
     Placed {
         bytes: placing.emit.bytes,
         head,
         parts: parts.into_boxed_slice(),
+        has_late_flags,
     }
 }
 
@@ -133,40 +154,46 @@ fn shifted(body: &Body, by: usize) -> Vec<CodePart> {
 }
 
 impl Placing<'_> {
-    /// Spills registers, checks for room, stores the head. Returns the open jump of the check.
-    fn prologue(
-        &mut self,
-        input: &Input<'_>,
-        decoded: &Decoded,
-        body: &Body,
-        has_record: bool,
-    ) -> Option<usize> {
-        let last = match &decoded.end {
-            End::With(last) => Some(last),
-            _ => None,
-        };
-        let dead = are_dead(decoded.instructions.iter().chain(last));
-        if !has_record {
+    /// Spills registers, saves flags, checks for room, stores the head. Returns the open jump of the
+    /// check.
+    fn prologue(&mut self, body: &Body, flags: &BlockFlags, saves_flags: bool) -> Option<usize> {
+        if body.accesses.is_empty() {
             self.emit.raw(&[0x0f, 0x1f, 0x44, 0x00, 0x00]); // nop, so that a jump can replace it
             if body.scratch_used {
                 self.emit.store_gs(SPILL[0], body.scratch);
                 self.emit.store_gs(SPILL[1], body.pointer);
             }
-            let back = last.is_some_and(|last| last.near_branch_target() <= input.pc);
-            return back.then(|| self.poll());
+            return flags.goes_back.then(|| self.poll());
         }
         self.emit.store_gs(SPILL[1], body.pointer);
         if body.scratch_used {
             self.emit.store_gs(SPILL[0], body.scratch);
         }
         let pointer = body.pointer;
+        if saves_flags {
+            let is_free = pointer == RAX || (body.scratch_used && body.scratch == RAX);
+            self.save_flags(is_free);
+        }
         self.emit.load_gs(pointer, offset_of!(Thread, cursor));
-        let check = dead.then(|| {
+        let check = flags.are_dead.then(|| {
             self.emit.compare_gs(pointer, offset_of!(Thread, limit));
             self.emit.open_jump(&[0x0f, 0x87], self.start) // ja
         });
         self.emit.store_number(pointer, HEAD, body.head);
         check
+    }
+
+    /// Saves the flags, by way of rax, which is spilled already if it `is_free`.
+    fn save_flags(&mut self, is_free: bool) {
+        if !is_free {
+            self.emit.store_gs(SPILL[2], RAX);
+        }
+        self.emit.raw(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+        self.emit
+            .store_word_gs(offset_of!(Thread, saved_flags), RAX);
+        if !is_free {
+            self.emit.load_gs(RAX, SPILL[2]);
+        }
     }
 
     /// The check for signals in a loop without a block record. Returns its open jump. Flags do not
@@ -252,7 +279,9 @@ impl Placing<'_> {
     fn branch(&mut self, input: &Input<'_>, decoded: &Decoded, fused: bool) {
         let last = match &decoded.end {
             End::Next => return self.jump_to(&[0xe9], decoded.next),
-            End::Invalid => return self.emit.raw(&[0x0f, 0x0b]),
+            End::Invalid => return self.emit.raw(&[0x0f, 0x0b]), // ud2
+            // The processor's answer is that to an instruction that only the system may execute.
+            End::TooLong => return self.emit.raw(&[0xf4]), // hlt
             End::Native => {
                 let exit = self.exits.add(input.pc, 0);
                 return self.leave(exit, asm::native_address());
@@ -308,6 +337,16 @@ impl Placing<'_> {
         self.jump_to(&[0xe9], last.next_ip());
     }
 
+    /// The code of an indirect branch whose target is not in the look-up table: calls the dispatcher,
+    /// which finds the branch by an exit of its own.
+    fn miss(&mut self, missed: &Open) {
+        self.emit.close_jump(missed.at);
+        let branch = self.exits.add(missed.target, 0);
+        let place = offset_of!(Thread, branch);
+        self.emit.store_number_gs(place, branch);
+        self.emit.jump(&[0xe9], self.start, asm::missed_address());
+    }
+
     /// Jumps to the target by the look-up table. Keys are negated targets: their sum is zero if
     /// they are equal, which is tested without changing flags.
     fn indirect(&mut self, last: &Instruction, fused: bool) {
@@ -323,7 +362,11 @@ impl Placing<'_> {
         self.emit.raw(&(KEYS as u32).to_le_bytes());
         self.emit.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
         self.emit.raw(&[0xe3, 5]); // jrcxz over the jump
-        self.emit.jump(&[0xe9], self.start, asm::missed_address());
+        self.emit.raw(&[0xe9, 0, 0, 0, 0]);
+        self.missed = Some(Open {
+            at: self.emit.len() - 4,
+            target: last.ip(),
+        });
         self.emit.raw(&[0x0f, 0xb7, 0xc8]);
         self.emit.raw(&[0x65, 0xff, 0x24, 0xcd]); // jmp gs:[rcx * 8 + codes]
         self.emit.raw(&(CODES as u32).to_le_bytes());

@@ -1,8 +1,9 @@
 //! [`append`]: puts an instruction of the program into a block's body. The bytes stay as they are,
-//! unless the instruction has an address relative to its own: that becomes an absolute address by
-//! way of the scratch register.
+//! with two exceptions. An address relative to the instruction's own becomes an absolute address by
+//! way of the scratch register. The segment register gs, whose base is 0 in the program and is our
+//! own in the cache, is left out.
 
-use iced_x86::{Encoder, Instruction, Mnemonic, Register};
+use iced_x86::{Encoder, Instruction, Mnemonic, OpKind, Register};
 
 use super::body::{Body, FS};
 use super::registers::{number, register};
@@ -13,8 +14,18 @@ pub struct Unfit;
 
 /// Appends an instruction; `bytes` are its own.
 pub fn append(body: &mut Body, instruction: &Instruction, bytes: &[u8]) -> Result<(), Unfit> {
+    if instruction.mnemonic() == Mnemonic::Rdgsbase {
+        let into = number(instruction.op0_register()).unwrap_or(0);
+        body.emit.set(into, 0);
+        return Ok(());
+    }
+    let without_gs = without_gs(instruction);
+    let instruction = without_gs.as_ref().unwrap_or(instruction);
     if !instruction.is_ip_rel_memory_operand() {
-        body.emit.raw(bytes);
+        match &without_gs {
+            Some(other) => encode(body, other)?,
+            None => body.emit.raw(bytes),
+        }
         if matches!(instruction.mnemonic(), Mnemonic::Wrfsbase) {
             follow_fs(body);
         }
@@ -42,10 +53,38 @@ pub fn append(body: &mut Body, instruction: &Instruction, bytes: &[u8]) -> Resul
     moved.set_memory_index(Register::None);
     moved.set_memory_displacement64(displacement);
     moved.set_memory_displ_size(if displacement == 0 { 0 } else { 8 });
+    encode(body, &moved)
+}
+
+fn encode(body: &mut Body, instruction: &Instruction) -> Result<(), Unfit> {
     let mut encoder = Encoder::new(64);
-    encoder.encode(&moved, 0).map_err(|_| Unfit)?;
+    encoder.encode(instruction, 0).map_err(|_| Unfit)?;
     body.emit.raw(&encoder.take_buffer());
     Ok(())
+}
+
+/// The same instruction without the prefix for gs, if it accesses memory by it.
+fn without_gs(instruction: &Instruction) -> Option<Instruction> {
+    let touches = instruction.op_kinds().any(is_memory);
+    let mut other = *instruction;
+    other.set_segment_prefix(Register::None);
+    (instruction.segment_prefix() == Register::GS && touches).then_some(other)
+}
+
+fn is_memory(kind: OpKind) -> bool {
+    use OpKind::{
+        Memory, MemorySegDI, MemorySegEDI, MemorySegESI, MemorySegRDI, MemorySegRSI, MemorySegSI,
+    };
+    matches!(
+        kind,
+        Memory
+            | MemorySegDI
+            | MemorySegEDI
+            | MemorySegESI
+            | MemorySegRDI
+            | MemorySegRSI
+            | MemorySegSI
+    )
 }
 
 /// After `wrfsbase`: stores the new base of fs in the thread's state.

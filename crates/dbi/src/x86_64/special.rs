@@ -202,6 +202,13 @@ fn state(instruction: &Instruction) -> Option<WireKind> {
     }
 }
 
+/// Whether an instruction stores the address of the last instruction of the x87 unit.
+pub fn stores_pointer(instruction: &Instruction) -> bool {
+    use Mnemonic::{Fnsave, Fnstenv, Fxsave, Fxsave64};
+    let saves = state(instruction) == Some(WireKind::Store);
+    saves || matches!(instruction.mnemonic(), Fnsave | Fnstenv | Fxsave | Fxsave64)
+}
+
 /// Records the mask of a masked access; `None` if the instruction has no mask.
 fn mask(body: &mut Body, instruction: &Instruction) -> Option<Op> {
     use Mnemonic::{Maskmovdqu, Vmaskmovdqu, Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};

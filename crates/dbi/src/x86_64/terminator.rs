@@ -207,7 +207,12 @@ fn target(body: &mut Body, last: &Instruction) {
                 last.memory_displ_size()
             },
             false,
-            last.segment_prefix(),
+            // The program's base of gs is 0; ours is not.
+            if last.segment_prefix() == Register::GS {
+                Register::None
+            } else {
+                last.segment_prefix()
+            },
         );
         let mut encoder = Encoder::new(64);
         let load = Instruction::with2(Code::Mov_r64_rm64, register(scratch), memory);

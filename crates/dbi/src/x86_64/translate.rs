@@ -12,9 +12,11 @@ use core::mem::offset_of;
 use core::num::NonZeroU32;
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
+    Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory,
+    Mnemonic, OpKind, Register,
 };
 
+use super::asm;
 use super::body::{Body, RecordedAddress, is_atomic};
 use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
@@ -40,6 +42,8 @@ pub struct Input<'a> {
     pub blocks: bool,
     /// Whether the times of atomic instructions are recorded.
     pub ordered: bool,
+    /// Whether the program has handlers for faults, which are shown the flags and each instruction.
+    pub shows_faults: bool,
     /// Whether the code cannot change, so that a block may continue after a branch.
     pub lasting: bool,
     /// Whether a function of an allocator, or one that is to be recorded, begins at an address: it
@@ -58,6 +62,8 @@ pub struct Translated {
     pub head: Option<NonZeroU32>,
     /// Whether it has an atomic instruction and does not record the time at which that runs.
     pub unordered: bool,
+    /// Whether a handler of faults may find other flags than the program's, or miss a jump.
+    pub blurs_faults: bool,
     /// Bytes of the program's code that it stands for.
     pub bytes: u64,
 }
@@ -71,6 +77,8 @@ pub enum End {
     With(Instruction),
     /// With bytes that are no instruction.
     Invalid,
+    /// With an instruction of more than 15 bytes.
+    TooLong,
     /// With an instruction that cannot be translated: the thread leaves the cache for good.
     Native,
 }
@@ -112,6 +120,8 @@ pub struct Decoded {
     branches: usize,
     /// How many of these go round the loop that the block is.
     rounds: usize,
+    /// Whether jumps to the next instruction are left out.
+    leaves_out: bool,
     /// General registers that it uses, a bit each.
     used: u32,
 }
@@ -136,10 +146,12 @@ pub fn translate(
                 add_heads(input, &decoded, &mut body, &mut add);
                 let head = NonZeroU32::new(body.head);
                 let placed = place(input, &decoded, body, exits);
+                let has_late_flags = placed.has_late_flags;
                 return Translated {
                     placed,
                     head,
                     unordered: !input.ordered && decoded.instructions.iter().any(is_atomic),
+                    blurs_faults: !input.shows_faults && (has_late_flags || decoded.leaves_out),
                     bytes,
                 };
             }
@@ -165,6 +177,7 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         high: input.pc,
         branches: 0,
         rounds: 0,
+        leaves_out: false,
         used: reserved(input),
     };
     while (decoded.instructions.len() < most.instructions || decoded.rounds > 0)
@@ -173,7 +186,11 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             if decoded.instructions.is_empty() {
-                decoded.end = End::Invalid;
+                decoded.end = if is_too_long(input.code) {
+                    End::TooLong
+                } else {
+                    End::Invalid
+                };
             }
             break;
         }
@@ -182,7 +199,7 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         if free < 2 && !decoded.instructions.is_empty() {
             break;
         }
-        if uses_gs(&instruction) {
+        if sets_gs(&instruction) {
             if decoded.instructions.is_empty() {
                 decoded.end = End::Native;
             }
@@ -202,6 +219,10 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
                 decoded.branches += 1;
                 decoded.rounds += usize::from(next == input.pc);
                 decoded.instructions.push(instruction);
+            } else if input.shows_faults {
+                decoded.instructions.push(instruction);
+            } else {
+                decoded.leaves_out = true;
             }
         } else {
             decoded.end = End::With(instruction);
@@ -209,6 +230,44 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         }
     }
     decoded
+}
+
+/// The most bytes of an instruction.
+const INSTRUCTION_MOST: usize = 15;
+
+/// Whether the instruction at `pc` reaches beyond the end of the code.
+pub fn is_cut(pc: u64, code: &[u8]) -> bool {
+    code.len() < INSTRUCTION_MOST && ends_early(pc, code) && may_become_valid(pc, code)
+}
+
+/// Whether some instruction begins with this code. The decoder asks for more of an invalid one, too,
+/// which the processor does not.
+fn may_become_valid(pc: u64, code: &[u8]) -> bool {
+    // Operands in memory and in registers.
+    [0x00, 0xc0].into_iter().any(|rest| {
+        let mut padded = [rest; INSTRUCTION_MOST];
+        padded[..code.len()].copy_from_slice(code);
+        let mut decoder = Decoder::with_ip(64, &padded, pc, DecoderOptions::NONE);
+        !decoder.decode().is_invalid()
+    })
+}
+
+/// Whether the decoder finds the end of the code before that of the instruction at `pc`.
+fn ends_early(pc: u64, code: &[u8]) -> bool {
+    let mut decoder = Decoder::with_ip(64, code, pc, DecoderOptions::NONE);
+    let _ = decoder.decode();
+    decoder.last_error() == DecoderError::NoMoreBytes
+}
+
+/// By how much the instruction at `pc` moves the stack pointer.
+pub fn stack_movement(pc: u64, code: &[u8]) -> i64 {
+    let mut decoder = Decoder::with_ip(64, code, pc, DecoderOptions::NONE);
+    i64::from(decoder.decode().stack_pointer_increment())
+}
+
+/// Whether an invalid instruction is one of which even the most bytes are only a part.
+fn is_too_long(code: &[u8]) -> bool {
+    code.len() >= INSTRUCTION_MOST && ends_early(0, &code[..INSTRUCTION_MOST - 1])
 }
 
 /// General registers that an instruction uses, or the code that records it, a bit each.
@@ -275,15 +334,13 @@ fn reserved(input: &Input<'_>) -> u32 {
         }
 }
 
-fn uses_gs(instruction: &Instruction) -> bool {
-    let named = instruction.segment_prefix() == Register::GS
-        || (instruction.memory_segment() == Register::GS
-            && instruction.mnemonic() != Mnemonic::Lea);
-    named
-        || matches!(
-            instruction.mnemonic(),
-            Mnemonic::Wrgsbase | Mnemonic::Rdgsbase | Mnemonic::Swapgs
-        )
+/// Whether an instruction sets the base of gs. Before the first one that base is 0, and `rewrite`
+/// takes it for that.
+fn sets_gs(instruction: &Instruction) -> bool {
+    let is_written = instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == Register::GS
+        && instruction.mnemonic() != Mnemonic::Push;
+    instruction.mnemonic() == Mnemonic::Wrgsbase || is_written
 }
 
 /// The two registers to borrow: the scratch register and the pointer to the block record. rax and
@@ -323,12 +380,20 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
             }
             continue;
         }
+        if instruction.flow_control() == FlowControl::UnconditionalBranch {
+            // A trap after each instruction (TF) comes after this one, too.
+            body.emit.raw(&[0x90]); // nop
+            continue;
+        }
         if input.ordered && is_atomic(instruction) {
             body.order();
         }
         let after = special::record(&mut body, instruction, info);
         let start = (instruction.ip() - input.pc) as usize;
         let bytes = &input.code[start..start + instruction.len()];
+        if special::stores_pointer(instruction) {
+            body.call(asm::pointer_address());
+        }
         rewrite::append(&mut body, instruction, bytes).map_err(|_| index)?;
         after.record(&mut body);
         body.executed(instruction, info);

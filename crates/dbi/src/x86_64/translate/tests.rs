@@ -7,9 +7,10 @@ use iced_x86::{Code, Encoder, MemoryOperand};
 
 use super::machine::{self, Machine, get, put};
 use super::*;
+use crate::image::blocks::{CodePart, Position};
 use crate::image::descriptor::NO_WORD;
 use crate::image::x86_64::asm;
-use crate::image::x86_64::registers::{BORROWED, register};
+use crate::image::x86_64::registers::{BORROWED, RBX, register};
 use reuselens_wire::{Record, WireKind};
 
 /// Where the program's code is.
@@ -34,6 +35,7 @@ fn input(code: &[u8]) -> Input<'_> {
         stores: nowhere,
         blocks: false,
         ordered: false,
+        shows_faults: false,
         lasting: true,
         begins: nowhere,
         function: false,
@@ -362,16 +364,121 @@ fn call_and_return_are_recorded() {
 }
 
 #[test]
-fn code_that_uses_gs_leaves_the_cache() {
-    // mov rax, gs:[rbx]
-    let code = [0x65, 0x48, 0x8b, 0x03];
+fn code_that_sets_gs_leaves_the_cache() {
+    // wrgsbase rax; mov gs, eax; pop gs
+    let codes: [&[u8]; 3] = [
+        &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
+        &[0x8e, 0xe8],
+        &[0x0f, 0xa9],
+    ];
+    for code in codes {
+        let made = made(&input(code));
+        assert!(made.translated.head.is_none());
+        let mut machine = Machine::default();
+        machine.rip = cache() + made.translated.placed.head as u64;
+        while machine.step(&made.translated.placed.bytes, cache()) {}
+        assert_eq!(machine.rip, asm::native_address());
+        assert_eq!(made.exits.get(0).target, PC);
+    }
+}
+
+#[test]
+fn gs_of_the_program_has_the_base_zero() {
+    // mov rax, gs:[rbx]; mov gs:[rbx + 8], rcx; rdgsbase rdx
+    let code = [
+        0x65, 0x48, 0x8b, 0x03, 0x65, 0x48, 0x89, 0x4b, 0x08, 0xf3, 0x48, 0x0f, 0xae, 0xca,
+    ];
     let made = made(&input(&code));
-    assert!(made.translated.head.is_none());
-    let mut machine = Machine::default();
-    machine.rip = cache() + made.translated.placed.head as u64;
-    while machine.step(&made.translated.placed.bytes, cache()) {}
-    assert_eq!(machine.rip, asm::native_address());
-    assert_eq!(made.exits.get(0).target, PC);
+    let mut machine = random_state(&mut Numbers::new(5));
+    let [place, stored] = [RBX, RCX].map(|register| machine.registers[usize::from(register)]);
+    let before = machine.thread.clone();
+    made.run(&mut machine);
+    assert_eq!(
+        machine.registers[usize::from(RAX)],
+        get(&before, place, 8),
+        "what was not written depends on the address alone"
+    );
+    assert_eq!(get(&machine.memory, place + 8, 8), stored);
+    assert_eq!(machine.registers[usize::from(RDX)], 0);
+    assert_eq!(made.recorded(&machine).len(), 2);
+}
+
+#[test]
+fn flags_at_a_fault_are_those_of_the_program() {
+    let place = |displacement| MemoryOperand::with_base_displ(Register::RBX, displacement);
+    // All flags are written by `add`, and by the check for room before that.
+    let program = [
+        Instruction::with2(Code::Mov_r64_rm64, Register::RDX, place(8)).unwrap(),
+        Instruction::with2(Code::Mov_r64_rm64, Register::RSI, place(16)).unwrap(),
+        Instruction::with2(Code::Add_r64_rm64, Register::RSI, Register::RDX).unwrap(),
+        Instruction::with2(Code::Mov_rm64_r64, place(24), Register::RSI).unwrap(),
+    ];
+    let code = encoded(&program);
+    let mut input = input(&code);
+    assert!(made(&input).translated.blurs_faults);
+    input.shows_faults = true;
+    let made = made(&input);
+    assert!(!made.translated.blurs_faults);
+    let placed = &made.translated.placed;
+    let processor = |[zero, carry, sign, overflow]: [bool; 4]| {
+        u64::from(carry) | u64::from(zero) << 6 | u64::from(sign) << 7 | u64::from(overflow) << 11
+    };
+    for (carry, other) in [(0, 1), (1, 0), (1, 1), (1 << 63, 1)] {
+        let mut native = random_state(&mut Numbers::new(3));
+        (
+            native.registers[usize::from(RAX)],
+            native.registers[usize::from(RCX)],
+        ) = (carry, other);
+        let compare = Instruction::with2(Code::Cmp_r64_rm64, Register::RAX, Register::RCX);
+        native.rip = PC;
+        assert!(native.step(&encoded(&[compare.unwrap()]), PC));
+        let mut machine = native.clone();
+        for (offset, value) in [
+            (offset_of!(Thread, cursor), BUFFER),
+            (offset_of!(Thread, limit), !0),
+        ] {
+            put(&mut machine.thread, offset as u64, value, 8);
+        }
+        let head = cache() + placed.head as u64;
+        (native.rip, machine.rip) = (PC, head);
+        for (index, part) in placed.parts[..program.len()].iter().enumerate() {
+            // The first part begins before the check.
+            while machine.rip < head + u64::from(part.offset) {
+                assert!(machine.step(&placed.bytes, cache()));
+            }
+            let saved = get(&machine.thread, offset_of!(Thread, saved_flags) as u64, 2) as u16;
+            let position = position_of(part);
+            let shown = position.flags(saved, processor(machine.flags()));
+            assert_eq!(
+                shown,
+                processor(native.flags()),
+                "before instruction {index}"
+            );
+            assert!(native.step(&code, PC));
+        }
+    }
+}
+
+fn position_of(part: &CodePart) -> Position {
+    Position {
+        pc: PC,
+        instruction: 0,
+        spilled: part.spilled,
+        stale: if part.offset == 0 { 0 } else { part.stale },
+        begins: true,
+        descriptor: None,
+    }
+}
+
+#[test]
+fn instruction_that_reaches_beyond_the_code_is_cut() {
+    let long = [0x48, 0xc7, 0xc0, 42, 0, 0, 0];
+    assert!((1..long.len()).all(|bytes| is_cut(PC, &long[..bytes])));
+    assert!(!is_cut(PC, &long));
+    // Invalid before its end.
+    assert!(!is_cut(PC, &[0x06]));
+    assert!(is_too_long(&[0x2e; 16]));
+    assert!(!is_too_long(&[0x06; 16]));
 }
 
 #[test]
