@@ -44,6 +44,11 @@ impl DiffView<'_> {
         let (small, large) = by_size(self.before, self.after);
         let growth = Growth::between(&small.histogram, &large.histogram);
         self.title(out, "What grows with the input");
+        if !growth.is_known() {
+            let text = "Not known: the data of the two inputs differ by less than a quarter, and nothing can grow visibly. Profile an input of four times the data.";
+            let _ = writeln!(out, "  {}", wrap(text, self.width, 2));
+            return;
+        }
         let rate = match growth.rate {
             Some(rate) => format!(" (as its data to the power {})", significant(rate)),
             None => String::new(),
@@ -62,7 +67,7 @@ impl DiffView<'_> {
         let cells: Vec<Vec<String>> = growth.hills.iter().map(|hill| self.hill(hill)).collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if growth.evadable > SOME && growth.hills.iter().all(|hill| !hill.moves) {
-            let text = "  No hill moves as a whole: what grows is part of one, and its middle does not show it.";
+            let text = "  No hill moves by more than half: what grows is part of one, and its middle does not show it.";
             let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, text));
         }
     }
