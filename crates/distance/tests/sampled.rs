@@ -227,7 +227,7 @@ fn the_bound_holds_if_hardly_any_item_is_sampled() {
             let result = holds_everywhere(&items, &misses, &estimate);
             assert_eq!(result, Ok(()), "{length} items, rate {rate}, seed {seed}");
             // Short bursts see all of it, so the bound is not merely as wide as can be.
-            assert!(estimate.at(250).half_width < 0.01, "{:?}", estimate.at(250));
+            assert!(estimate.at(250).half_width < 0.04, "{:?}", estimate.at(250));
         }
     }
 }
@@ -398,9 +398,9 @@ fn the_bound_holds_for_a_few_hits_at_the_end() {
 #[test]
 fn the_bound_is_narrow_where_little_is_unknown() {
     for (items, most) in [
-        (take(&mut Zipf::new(100_000, 0.99, 1), 4_000_000), 0.02),
-        (take(&mut Jacobi::new(128), 4_000_000), 0.03),
-        (take(&mut Loop::new(1 << 40, 64, 3000), 4_000_000), 0.01),
+        (take(&mut Zipf::new(100_000, 0.99, 1), 4_000_000), 0.04),
+        (take(&mut Jacobi::new(128), 4_000_000), 0.05),
+        (take(&mut Loop::new(1 << 40, 64, 3000), 4_000_000), 0.02),
     ] {
         let widths = (0..8).map(|seed| {
             let options = SampleOptions {

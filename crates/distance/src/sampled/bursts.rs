@@ -7,6 +7,7 @@ use super::bins::{BINS, bin, sum_from_above};
 use super::filter::{Filter, Hash};
 use super::moments::Moments;
 use super::samples::{SampleSource, Samples, Spread};
+use super::slices::MeasuredTime;
 use crate::generate::Random;
 use crate::{CountingTree, Engine};
 
@@ -44,6 +45,20 @@ pub(super) struct Bursts {
     moments: Moments,
     /// Sum over the bursts of the share of accesses of which nothing is known, weighed.
     unknown: Vec<f64>,
+    /// When the bursts were, counted from the access with which sampling began.
+    times: Vec<MeasuredTime>,
+    sampling: u64,
+}
+
+/// What all bursts of one length say.
+pub(super) struct BurstsResult {
+    /// Of the miss ratio, which takes half of what is unknown for misses.
+    pub(super) moments: Moments,
+    /// The unknown share for each size.
+    pub(super) unknown: Vec<f64>,
+    /// The number of accesses that were measured.
+    pub(super) measured: f64,
+    pub(super) times: Vec<MeasuredTime>,
 }
 
 /// A burst that is being measured.
@@ -81,6 +96,8 @@ impl Bursts {
             burst: Burst::new(),
             moments: Moments::new(anchor(level)),
             unknown: vec![0.0; BINS + 1],
+            times: Vec::new(),
+            sampling: at,
         };
         bursts.next_burst(at, 0);
         bursts
@@ -103,6 +120,7 @@ impl Bursts {
 
     pub(super) fn memory(&self) -> Bytes {
         let curves = size_of::<f64>() * (BINS + 1) * 10;
+        let curves = curves + self.times.capacity() * size_of::<MeasuredTime>();
         self.burst.tree.memory() + Bytes(curves as u64)
     }
 
@@ -130,6 +148,12 @@ impl Bursts {
 
     fn end_burst(&mut self) {
         let weight = self.weight as f64;
+        let begin = self.begin - self.sampling;
+        self.times.push(MeasuredTime {
+            begin: begin + self.length / FILLING,
+            end: begin + self.length,
+            weight,
+        });
         let outcome = self.burst.outcome(MEASURED as f64);
         self.moments.add(&outcome.misses, weight);
         for (sum, share) in self.unknown.iter_mut().zip(&outcome.unknown) {
@@ -137,15 +161,17 @@ impl Bursts {
         }
     }
 
-    /// The result: moments of the miss ratio (which takes half of what is unknown for misses), the
-    /// unknown share for each size, and the number of accesses that were measured.
-    pub(super) fn finish(mut self) -> (Moments, Vec<f64>, f64) {
+    pub(super) fn finish(mut self) -> BurstsResult {
         let weight = self.moments.weight().max(1.0);
         for share in &mut self.unknown {
             *share /= weight;
         }
-        let measured = self.moments.replicates() * MEASURED as f64;
-        (self.moments, self.unknown, measured)
+        BurstsResult {
+            measured: self.moments.replicates() * MEASURED as f64,
+            times: self.times,
+            moments: self.moments,
+            unknown: self.unknown,
+        }
     }
 }
 

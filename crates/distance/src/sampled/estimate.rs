@@ -7,7 +7,7 @@ use super::moments::{Curve, Known, student_95};
 use super::samples::SampleSource;
 use super::scale::{BLUR, blur, factor, shift};
 use super::spatial::Spatial;
-use super::unseen::Unseen;
+use super::unseen::{NEVER_SEEN, Unseen};
 
 /// Widens the deviation that differences between few replicates give, which is not quite normal.
 const MARGIN: f64 = 1.1;
@@ -56,8 +56,6 @@ struct CurveWithBound {
     half: Vec<f64>,
     /// The part of the half-width that is chance.
     chance: Vec<f64>,
-    /// The part of the half-width that is the scale of the distances.
-    scale: Vec<f64>,
     /// The first bin at which it may be used.
     from: usize,
 }
@@ -168,54 +166,45 @@ impl Estimate {
 
 /// All samples as curves, those for the smallest caches first.
 fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<CurveWithBound> {
-    let most = most_first_touches(spatial, rest);
+    let rate = spatial.rate();
     let mut curves: Vec<CurveWithBound> = Vec::new();
     for (level, bursts) in bursts.into_iter().enumerate() {
-        let (moments, unknown, measured) = bursts.finish();
-        let Some(curve) = moments.curve(known(&curves, level)) else {
+        let result = bursts.finish();
+        let Some(curve) = result.moments.curve(known(&curves, level)) else {
             break;
         };
-        let rate = 0.5_f64.powi(STEP as i32 * level as i32);
-        let unseen = Unseen::new(&curve, rate * moments.replicates(), rest);
-        let mut curve = CurveWithBound::of_bursts(level, curve, &unknown, measured, rate);
+        let thinned = 0.5_f64.powi(STEP as i32 * level as i32);
+        let unseen = Unseen::new(curve.mean[0], thinned * curve.replicates, rest);
+        let mut curve =
+            CurveWithBound::of_bursts(level, curve, &result.unknown, result.measured, thinned);
         if level > 0 {
             curve.widen(|bin| unseen.at(bin));
         }
         // Before it corrects others.
-        let hidden = most - (curve.mean[BINS] + curve.half[BINS]);
-        curve.widen(|_| hidden.max(0.0));
+        let mut off = spatial.slices().off(rest, &result.times, 1.0 - rate);
+        // Items that come once, between the bursts, and are not sampled.
+        let once = Some(NEVER_SEEN / rate / rest as f64).filter(|once| *once < 1.0);
+        off.iter_mut().for_each(|off| *off += once.unwrap_or(0.0));
+        let unmet = NEVER_SEEN / result.moments.replicates();
+        curve.allow_for_other_times(&off, rate, unmet);
         curves.push(curve);
     }
     let level = curves.len();
     let moments = spatial.moments(rest, anchor(level));
     if let Some(curve) = moments.curve(known(&curves, level)) {
-        let unseen = Unseen::new(&curve, spatial.rate(), rest);
-        let mut curve = CurveWithBound::of_items(curve, spatial.rate());
-        let from = anchor(level).max(bin((TELLS / spatial.rate()) as u64));
-        if let Some(once) = unseen.once() {
-            for bursts in &mut curves {
-                bursts.allow_for_what_items_saw(&curve, once, from);
-            }
-        }
+        let unseen = Unseen::new(curve.mean[0], rate, rest);
+        let mut curve = CurveWithBound::of_items(curve, rate);
         curve.widen(|bin| unseen.at(bin));
+        // Smaller caches than the sample can measure are those of the bursts, if there are any.
+        curve.from = if level > 0 { first_measured(rate) } else { 0 };
         curves.push(curve);
     }
     curves
 }
 
-/// The largest share of accesses that may be first accesses by the sample of the items,
-/// which is one of all times: bursts know nothing of the time between them, and a thousand items
-/// that come once, all at one moment, are in none. (Not yet corrected by bursts, which would take
-/// out just those.) 0 if it gives no bound.
-fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
-    let Some(curve) = spatial.moments(rest, 0).curve(None) else {
-        return 0.0;
-    };
-    let quantile = MARGIN * student_95(curve.replicates - 1.0);
-    let unseen = Unseen::new(&curve, spatial.rate(), rest).once();
-    unseen.map_or(0.0, |unseen| {
-        curve.mean[BINS] + quantile * curve.variance[BINS].sqrt() + unseen
-    })
+/// The first bin that the sample of the items measures.
+fn first_measured(rate: f64) -> usize {
+    bin((TELLS / rate) as u64)
 }
 
 /// The value of the curve before at the anchor of a level.
@@ -244,37 +233,25 @@ impl CurveWithBound {
             source: SampleSource::Bursts(level),
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
-            scale: vec![0.0; BINS + 1],
             from: anchor(level),
             mean: curve.mean,
         }
     }
 
-    /// Bursts do not measure better than the sample of the items how many misses there are in
-    /// caches from the bin `from` on, whose distances that sample can measure, except for a share
-    /// of accesses, `unseen`, to items that are not in it; bursts only measure better which
-    /// distances they have. What misses there misses in all smaller caches too, and what hits, hits
-    /// in all larger ones.
-    fn allow_for_what_items_saw(&mut self, items: &CurveWithBound, unseen: f64, from: usize) {
-        let vertical =
-            |bin: usize| items.half[bin] - 2.0 * items.scale[bin] + unseen - self.half[bin];
-        let more = |bin: usize| items.mean[bin] - self.mean[bin] + vertical(bin);
-        let fewer = |bin: usize| self.mean[bin] - items.mean[bin] + vertical(bin);
-        let mut wider = vec![0.0_f64; BINS + 1];
-        let mut hidden = 0.0_f64;
-        for bin in (0..=BINS).rev() {
-            if bin >= from {
-                hidden = hidden.max(more(bin));
-            }
-            wider[bin] = hidden;
-        }
-        hidden = 0.0;
-        for (bin, wider) in wider.iter_mut().enumerate().skip(from) {
-            hidden = hidden.max(fewer(bin));
-            *wider = wider.max(hidden);
-        }
-        for (half, wider) in self.half.iter_mut().zip(wider) {
-            *half += wider;
+    /// Bursts know nothing of the time between them; the sample of the items, which is one of all
+    /// times, says how far they may be `off`. It does not say it of caches of fewer than about
+    /// 1 / `rate` items. What hits in those hits in larger ones, so they are off as those are. By
+    /// the number of bursts alone, they are off by no more than chance and `unmet`, the share of
+    /// the time that none of them may have met.
+    fn allow_for_other_times(&mut self, off: &[f64], rate: f64, unmet: f64) {
+        let (blind, measured) = (bin((1.0 / rate) as u64), first_measured(rate));
+        for at in 0..=BINS {
+            let largest = off[at.clamp(blind.min(measured), measured)..=at.max(measured)]
+                .iter()
+                .copied()
+                .fold(0.0, f64::max);
+            let off = if at < measured { largest } else { off[at] };
+            self.half[at] += (off - self.chance[at]).clamp(0.0, unmet);
         }
     }
 
@@ -289,13 +266,11 @@ impl CurveWithBound {
         let quantile = MARGIN * student_95(curve.replicates - 2.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
         let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
-        let scale: Vec<f64> = (0..=BINS).map(scale).collect();
-        let bias = |bin: usize| scale[bin] + curve.bias[bin];
+        let bias = |bin: usize| scale(bin) + curve.bias[bin];
         CurveWithBound {
             source: SampleSource::Items,
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
-            scale,
             from: 0,
             mean: curve.mean,
         }

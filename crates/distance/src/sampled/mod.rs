@@ -20,26 +20,35 @@
 //! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the
 //! sum of
 //! - chance: Student's t times the standard deviation and a tenth more, from the differences
-//!   between bursts, or between 64 groups of the sampled items;
+//!   between bursts, or between 64 groups of the sampled items. Where one of them is farther from
+//!   the others than chance makes it, a few others like it may be missing, and count too;
+//! - what bursts do not see because it is between them ([`slices`]). The sample of the items has
+//!   all times, in slices. How many more or fewer misses it has in all slices than in those with
+//!   bursts, and the error of that by groups of items, is what the bursts may be off. Hot items are
+//!   in all slices, so whether the sample has them does not count. The share of accesses that is
+//!   missing from slices without bursts, because none of their items is sampled, is added. None of
+//!   this is more than chance and 3 / n, the share of the time that n bursts may all have missed
+//!   (the rule of three);
 //! - what the sample of the items cannot know of items that it does not hold: no more misses than
 //!   the share of accesses that is missing from the sample, and no more than 3 / R items can have:
 //!   with 95 % confidence, a sample at rate R holds some of any larger group (the rule of three);
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
-//! - what bursts do not see because it is between them: they claim no more first accesses than the
-//!   sample of the items, which is one of all times, and no more misses in caches that it can
-//!   measure;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve
 //!   falls within two such deviations, where that is the same error for all accesses (one sample of
 //!   the items); how much steeper it is within three than beside them, where it is another in each
 //!   burst.
 //!
-//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams. What
-//! no sample can measure is not in it: something that happens once, for a short time, between the
-//! bursts, and only to caches smaller than a few times 1/R.
+//! A curve that corrects another passes all of its half-width on, so that what bursts did not see
+//! is not in the sample of the items either.
+//!
+//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams;
+//! `tests/bound.rs` on 30 kinds. What no sample can measure is not in it: what fewer than 3/R items
+//! do, for a short time, between the bursts, as far as it is no more than chance makes the number
+//! of sampled accesses; and differences between distances below 1/R.
 //!
 //! # Cost
 //! A hash per access, vectorised; the exact engine for 3 of 100 accesses at a rate of 1 %. Memory:
-//! that of the exact engine for the sampled items, and about 2 MiB.
+//! that of the exact engine for the sampled items, and about 3 MiB.
 
 mod bins;
 mod bursts;
@@ -47,8 +56,10 @@ mod estimate;
 mod filter;
 mod item_sample;
 mod moments;
+mod regression;
 mod samples;
 mod scale;
+mod slices;
 mod spatial;
 mod unseen;
 

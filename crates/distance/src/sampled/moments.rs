@@ -2,6 +2,7 @@
 //! the value at one place is known better from another sample.
 
 use super::bins::BINS;
+use super::regression::missed;
 
 /// A curve with its variance: for a cache of `low(b)` items, `mean[b]` ± what `variance[b]` says.
 /// The last is the share of cold accesses.
@@ -14,6 +15,14 @@ pub(super) struct Curve {
     /// The number of replicates; with unequal weights, the number of equal ones that are worth as
     /// much.
     pub(super) replicates: f64,
+}
+
+impl Curve {
+    fn add_variance(&mut self, more: &[f64]) {
+        for (variance, more) in self.variance.iter_mut().zip(more) {
+            *variance += more;
+        }
+    }
 }
 
 /// What is known of the value at one place from another sample.
@@ -33,6 +42,8 @@ pub(super) struct Moments {
     weight: f64,
     weight_squares: f64,
     sums: Vec<[f64; 3]>,
+    /// The smallest and the largest value.
+    extremes: Vec<[f64; 2]>,
     variance_factor: f64,
 }
 
@@ -43,6 +54,7 @@ impl Moments {
             weight: 0.0,
             weight_squares: 0.0,
             sums: vec![[0.0; 3]; BINS + 1],
+            extremes: vec![[f64::INFINITY, f64::NEG_INFINITY]; BINS + 1],
             variance_factor: 1.0,
         }
     }
@@ -55,6 +67,9 @@ impl Moments {
             sums[0] += weight * value;
             sums[1] += weight * value * value;
             sums[2] += weight * value * at_anchor;
+        }
+        for (extremes, value) in self.extremes.iter_mut().zip(curve) {
+            *extremes = [extremes[0].min(*value), extremes[1].max(*value)];
         }
     }
 
@@ -88,6 +103,17 @@ impl Moments {
         between / (self.replicates() - 1.0) * self.variance_factor
     }
 
+    /// The variance that replicates may have missed: where one of them is farther from the mean
+    /// than chance makes it, there may be others like it (see [`missed`]).
+    fn missed(&self, bin: usize) -> f64 {
+        let (mean, replicates) = (self.mean(bin), self.replicates());
+        let far = self.extremes[bin].map(|value| (value - mean).abs());
+        let largest = far[0].max(far[1]).powi(2);
+        let all = self.variance(bin, 1).max(0.0) * replicates * (replicates - 1.0);
+        missed(largest, all / self.variance_factor.max(1e-9), replicates) * self.variance_factor
+            / (replicates * (replicates - 1.0))
+    }
+
     /// The mean curve. If the value at the anchor is known from another sample, the part of the
     /// error that goes along with the error there is subtracted: the best linear combination of
     /// both (a control variate). `None` if there are too few replicates to know how much they vary.
@@ -104,13 +130,16 @@ impl Moments {
             bias: vec![0.0; BINS + 1],
             replicates,
         };
+        let missed: Vec<f64> = (0..=BINS).map(|bin| self.missed(bin)).collect();
         let Some(known) = anchor else {
+            curve.add_variance(&missed);
             return Some(curve);
         };
         let off = curve.mean[self.anchor] - known.mean;
         let spread = curve.variance[self.anchor] + known.variance;
         let all = spread + known.bias * known.bias;
         if all <= 1e-18 {
+            curve.add_variance(&missed);
             return Some(curve);
         }
         for bin in 0..=BINS {
@@ -119,7 +148,12 @@ impl Moments {
             curve.mean[bin] -= share * off;
             curve.bias[bin] = share.abs() * known.bias;
             let left = curve.variance[bin] + share * (share * spread - 2.0 * together);
-            curve.variance[bin] = left.max(0.0) * (replicates - 1.0) / (replicates - 2.0);
+            // What the anchor takes out of the variance, it takes out of that, too.
+            let missed = match curve.variance[bin] {
+                own if own > 0.0 => missed[bin] * (left.max(0.0) / own).min(1.0),
+                _ => 0.0,
+            };
+            curve.variance[bin] = left.max(0.0) * (replicates - 1.0) / (replicates - 2.0) + missed;
         }
         Some(curve)
     }

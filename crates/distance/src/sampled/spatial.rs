@@ -6,6 +6,7 @@ use super::bins::{BINS, bin};
 use super::item_sample::ItemSample;
 use super::moments::Moments;
 use super::samples::{SampleSource, Samples};
+use super::slices::Slices;
 use crate::CountingTree;
 
 /// Parts of the sample that vary independently: their differences give the error.
@@ -19,6 +20,9 @@ pub(super) struct Spatial {
     /// Per group: accesses by bin of their distance, then the cold ones; each weighs the inverse of
     /// the rate at its time.
     groups: Vec<[f64; BINS + 1]>,
+    /// The same by time, for all accesses so far.
+    slices: Slices,
+    accesses: u64,
 }
 
 impl Spatial {
@@ -27,6 +31,8 @@ impl Spatial {
         Spatial {
             sample: ItemSample::of(tree, seed, threshold),
             groups: vec![[0.0; BINS + 1]; GROUPS],
+            slices: Slices::new(),
+            accesses: 0,
         }
     }
 
@@ -40,7 +46,8 @@ impl Spatial {
     }
 
     pub(super) fn memory(&self) -> Bytes {
-        self.sample.memory() + Bytes(size_of_val(&self.groups[..]) as u64)
+        let groups = Bytes(size_of_val(&self.groups[..]) as u64);
+        self.sample.memory() + groups + self.slices.memory()
     }
 
     /// The memory of the items alone: what halving the rate halves.
@@ -68,12 +75,20 @@ impl Spatial {
         let accesses = self.sample.items().iter().zip(self.sample.distances());
         for (&at, (&item, &distance)) in places.zip(accesses) {
             let group = (hash.of(item) >> GROUP_SHIFT) as usize % GROUPS;
+            let time = self.accesses + u64::from(at);
+            (self.slices).add(time, group, distance.items(), 1.0 / rate);
             let bin = distance.items().map_or(BINS, bin);
             self.groups[group][bin] += 1.0 / rate;
             samples.push(place + at as usize, distance);
         }
+        self.accesses += items.len() as u64;
         let weight = (1.0 / rate).round() as u64;
         samples.end_part(SampleSource::Items, weight, begin);
+    }
+
+    /// The sample by time.
+    pub(super) fn slices(&self) -> &Slices {
+        &self.slices
     }
 
     /// The misses by cache size, as shares of `accesses`, with the variance between the groups.

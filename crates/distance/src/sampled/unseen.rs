@@ -1,11 +1,10 @@
 //! [`Unseen`]: how much a curve may be off because of items that are not in the sample.
 
 use super::bins::low;
-use super::moments::Curve;
 
 /// What never happened in n trials has, with 95 % confidence, a probability below this by n (the
 /// rule of three).
-const NEVER_SEEN: f64 = 3.0;
+pub(super) const NEVER_SEEN: f64 = 3.0;
 
 /// How far a sample of the items may be off because it holds none of some items, however often they
 /// are accessed. Differences between its parts do not show that.
@@ -18,11 +17,11 @@ pub(super) struct Unseen {
 }
 
 impl Unseen {
-    /// For a curve from a sample of the items at this rate, of `accesses` accesses. All accesses
-    /// miss in a cache of no items, so the curve's value there gives the share that is missing.
-    pub(super) fn new(curve: &Curve, rate: f64, accesses: u64) -> Self {
+    /// For a sample of the items at this rate, of `accesses` accesses. All accesses miss in a cache
+    /// of no items, so the estimate of that, `none`, gives the share that is missing.
+    pub(super) fn new(none: f64, rate: f64, accesses: u64) -> Self {
         Unseen {
-            missing: (1.0 - curve.mean[0]).abs(),
+            missing: (1.0 - none).abs(),
             items: NEVER_SEEN / rate,
             accesses: accesses as f64,
         }
@@ -36,12 +35,5 @@ impl Unseen {
         let misses = 1.0 + again.max(0.0).floor();
         self.missing
             .min(self.items * misses / self.accesses.max(1.0))
-    }
-
-    /// The share of accesses that the unseen items may have if each comes once. (That no accesses
-    /// seem to be missing says nothing of them: others may be too much.) `None` where that could be
-    /// all accesses: so small a sample gives no bound.
-    pub(super) fn once(&self) -> Option<f64> {
-        Some(self.items / self.accesses.max(1.0)).filter(|share| *share < 1.0)
     }
 }

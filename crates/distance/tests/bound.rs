@@ -1,0 +1,81 @@
+//! The bound of samples on 30 kinds of streams, those included in which short reuse is rare in
+//! time or in few items.
+
+mod streams;
+
+use reuselens_distance::{CountingTree, Engine, SampleOptions, Sampler};
+use reuselens_units::Distance;
+
+const ACCESSES: usize = 100_000;
+const SEEDS: u64 = 20;
+const SIZES: i32 = 40;
+
+/// The misses of caches of 0, 1, … items.
+fn exact_misses(items: &[u64]) -> Vec<u64> {
+    let mut tree = CountingTree::new();
+    let mut distances = vec![Distance::COLD; items.len()];
+    tree.process(items, &mut distances);
+    let distinct = tree.distinct().get() as usize;
+    let mut misses = vec![0; distinct + 1];
+    for distance in distances {
+        misses[distance.items().map_or(distinct, |items| items as usize)] += 1;
+    }
+    for size in (0..distinct).rev() {
+        misses[size] += misses[size + 1];
+    }
+    misses
+}
+
+/// The share of sizes and seeds for which the exact miss ratio is within the bound, and the median
+/// half-width.
+fn measure(items: &[u64]) -> (f64, f64) {
+    let misses = exact_misses(items);
+    let distinct = (misses.len() - 1) as f64;
+    let size = |step: i32| distinct.powf(f64::from(step) / f64::from(SIZES - 1)) as u64;
+    let mut sizes: Vec<u64> = (0..SIZES).map(size).collect();
+    sizes.dedup();
+    let (mut held, mut halves) = (0_u32, Vec::new());
+    for seed in 1..=SEEDS {
+        let mut sampler = Sampler::new(SampleOptions {
+            rate: 0.05,
+            seed,
+            exact: items.len() as u64 / 100,
+            ..SampleOptions::default()
+        });
+        for column in items.chunks(5000) {
+            sampler.process(column);
+        }
+        let estimate = sampler.finish();
+        for size in &sizes {
+            let point = estimate.at(*size);
+            let exact = misses[*size as usize] as f64 / items.len() as f64;
+            held += u32::from((point.miss_ratio - exact).abs() <= point.half_width + 1e-9);
+            halves.push(point.half_width);
+        }
+    }
+    halves.sort_by(f64::total_cmp);
+    (
+        f64::from(held) / halves.len() as f64,
+        halves[halves.len() / 2],
+    )
+}
+
+#[test]
+fn the_bound_holds_on_streams_of_all_kinds_and_is_of_use() {
+    let mut too_few = Vec::new();
+    for stream in &streams::STREAMS {
+        let (held, half) = measure(&stream.items(ACCESSES));
+        if held < 0.93 {
+            too_few.push(format!("{}: {held:.3}", stream.name));
+        }
+        assert!(
+            !stream.usual || half < 0.06,
+            "{}: the bound is of no use: {half}",
+            stream.name
+        );
+    }
+    assert!(
+        too_few.is_empty(),
+        "the bound holds at less than 93 % of the points: {too_few:?}"
+    );
+}
