@@ -5,7 +5,9 @@
 
 use core::arch::asm;
 
-use crate::image::codes::{self, CACHE};
+use reuselens_wire::CACHE;
+
+use crate::image::codes;
 use crate::image::thread::Thread;
 
 /// Where that address is in what `fxsave64` and `xsave64` store.

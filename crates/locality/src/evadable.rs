@@ -339,7 +339,10 @@ mod tests {
             let moves: Vec<_> = growth.hills.iter().map(|hill| hill.moves).collect();
             assert_eq!(moves, [false, true], "{small} to {large}");
             assert!((growth.evadable - 0.6).abs() < 1e-12, "{small} to {large}");
-            assert!((growth.rate.unwrap() - 0.5).abs() < 0.1, "{small} to {large}");
+            assert!(
+                (growth.rate.unwrap() - 0.5).abs() < 0.1,
+                "{small} to {large}"
+            );
         }
     }
 
