@@ -27,7 +27,6 @@ fn block(start: u64, end: BlockEnd, taken: u64) -> BasicBlock {
         length: 16,
         taken,
         end,
-        ..BasicBlock::default()
     }
 }
 

@@ -100,9 +100,10 @@ impl Generated {
         let middle = |at: usize| place(at) + BYTES / 2;
         let label = |label: usize| place(self.program.labels[label]);
         let is_before_label = labels.contains(&(at + 1));
-        let after = match is_before_label {
-            true => middle(at),
-            false => place(at + 1),
+        let after = if is_before_label {
+            middle(at)
+        } else {
+            place(at + 1)
         };
         let one = |leads| Instruction {
             address: place(at),

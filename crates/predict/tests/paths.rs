@@ -11,7 +11,6 @@ fn block(number: u64, end: BlockEnd, taken: u64) -> BasicBlock {
         length: 16,
         taken: taken * 16,
         end,
-        ..BasicBlock::default()
     }
 }
 

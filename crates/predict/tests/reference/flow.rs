@@ -46,9 +46,10 @@ impl Flow {
             self.nodes[to].from.insert(from);
             // A way to an instruction that leads nowhere yet closes no loop.
             let is_end = self.nodes[to].to.is_empty() && self.nodes[to].from.len() == 1;
-            match is_end && !self.loops.is_empty() {
-                true => self.loops.resize(self.nodes.len(), Vec::new()),
-                false => self.loops.clear(),
+            if is_end && !self.loops.is_empty() {
+                self.loops.resize(self.nodes.len(), Vec::new());
+            } else {
+                self.loops.clear();
             }
         }
     }
@@ -112,9 +113,10 @@ impl Flow {
                 let known = from.filter(|from| dominators[*from] != usize::MAX);
                 let common = known.reduce(|mut a, mut b| {
                     while a != b {
-                        match place[a] > place[b] {
-                            true => a = dominators[a],
-                            false => b = dominators[b],
+                        if place[a] > place[b] {
+                            a = dominators[a];
+                        } else {
+                            b = dominators[b];
                         }
                     }
                     a
