@@ -28,14 +28,14 @@ impl ActiveScope {
     }
 }
 
-/// The time, which is all that a loop remembers: when it was entered, and when its present iteration
+/// The time. All that a loop remembers is when it was entered, and when its present iteration
 /// began.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct LoopTimes {
     now: u64,
 }
 
-impl LoopState for Clock {
+impl LoopState for LoopTimes {
     type Moment = u64;
     type Iteration = u64;
     const GUESSES: bool = true;
@@ -65,14 +65,14 @@ impl LoopState for Clock {
 /// counts for the scope around it. See [`NestTracker`].
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeTracker {
-    flow: NestTracker<Clock>,
+    flow: NestTracker<LoopTimes>,
 }
 
 impl ScopeTracker {
     /// A thread that begins at a time.
     pub fn new(now: u64) -> Self {
         ScopeTracker {
-            flow: NestTracker::new(Clock { now }),
+            flow: NestTracker::new(LoopTimes { now }),
         }
     }
 

@@ -452,7 +452,6 @@ fn outer_loop_carries_what_the_inner_one_reads_again() {
         length: 16,
         taken,
         end,
-        ..BasicBlock::default()
     };
     let outer = block(16, BlockEnd::Falls, 0);
     let inner = block(32, BlockEnd::Branch, 32);
@@ -497,7 +496,6 @@ fn a_cell_may_be_of_several_threads() {
         length: 16,
         taken: 16,
         end: BlockEnd::Branch,
-        ..BasicBlock::default()
     };
     let mut reuses = carried_counts(1, CauseOptions::MOST_CARRIED);
     let mut add = |thread: u32, ended: Option<u32>| {
@@ -563,7 +561,6 @@ fn without_blocks_last_accesses_are_not_kept() {
         length: 16,
         taken: 16,
         end: BlockEnd::Branch,
-        ..BasicBlock::default()
     };
     for _ in 0..3 {
         pass(false, vec![(0, block)]).add_to(&mut reuses, 0);

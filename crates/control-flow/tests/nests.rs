@@ -373,7 +373,6 @@ fn any_block() -> impl Strategy<Value = BasicBlock> {
         length,
         taken: 100 + start / 2,
         end,
-        ..BasicBlock::default()
     })
 }
 

@@ -69,7 +69,6 @@ fn blocks(
             length: (instruction.after - start) as u32,
             taken,
             end,
-            ..BasicBlock::default()
         };
         let block = match (lengths, end) {
             (Lengths::Known, _) => block,
@@ -146,7 +145,6 @@ fn loop_inside_a_longer_block_leaves_no_outcomes() {
         length: (end - start) as u32,
         taken,
         end: BlockEnd::Branch,
-        ..BasicBlock::default()
     };
     let mut tracker = PathTracker::new(8);
     for outcome in [1, 0, 1, 1, 0] {

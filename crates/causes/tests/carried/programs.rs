@@ -225,7 +225,6 @@ impl Run<'_> {
             length: BYTES as u32,
             taken,
             end,
-            ..BasicBlock::default()
         }));
         if matches!(end, BlockEnd::Falls | BlockEnd::Return) {
             return;
