@@ -103,6 +103,9 @@ int main(void) {
     if (!sigsetjmp(back, 1)) printf("still runs: %d\n", run(area));
     mprotect(area, 4096, 7);
   }
+  mprotect(area, 4096, PROT_EXEC);
+  printf("only executable: %d\n", run(area));
+  mprotect(area, 4096, 7);
   handle(grow);
   make(area + 4096 - 3, 42);
   mprotect(area + 4096, 4096, PROT_NONE);

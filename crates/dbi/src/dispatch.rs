@@ -105,13 +105,18 @@ fn make(thread: &mut Thread, pc: u64) -> Result<u64, u64> {
     if let Some(head) = codes.find(pc) {
         return Ok(head);
     }
-    let (_, mut high, mut writable) = maps::code_around(pc).ok_or(pc)?;
+    let maps::CodeMapping {
+        mut high,
+        changes: mut writable,
+        mut readable,
+    } = maps::code_around(pc).ok_or(pc)?;
     // A block may go on into the next mapping, which may be written even if this one is not.
     while high - pc < LOOK
-        && let Some((_, further, too)) = maps::code_around(high)
+        && let Some(next) = maps::code_around(high)
     {
-        high = further;
-        writable |= too;
+        high = next.high;
+        writable |= next.changes;
+        readable &= next.readable;
     }
     let watched = !writable || watch::watch(&mut codes, pc);
     let length = (high - pc).min(LOOK) as usize;
@@ -120,9 +125,18 @@ fn make(thread: &mut Thread, pc: u64) -> Result<u64, u64> {
         thread.detached = true;
         return Ok(detach::detach_thread(thread, pc));
     }
-    // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong
-    // anyway.
-    let code = unsafe { core::slice::from_raw_parts(pc as *const u8, length) };
+    let mut copy = [0; LOOK as usize];
+    let code = if readable {
+        // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong
+        // anyway.
+        unsafe { core::slice::from_raw_parts(pc as *const u8, length) }
+    } else {
+        let read = maps::read_code(pc, &mut copy[..length]);
+        if read == 0 {
+            return Err(pc);
+        }
+        &copy[..read]
+    };
     if is_cut(pc, code) {
         return Err(high);
     }

@@ -3,6 +3,7 @@
 //! (`arch/x86/kernel/signal.c`). `signals` uses them, because it delivers signals itself.
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Action, CR2, ERROR, FLAGS, OLD_MASK, ORDER, RIP, SA_ONSTACK, TRAP, change_mask};
 use crate::image::thread::Thread;
@@ -38,7 +39,7 @@ struct ProcessorState([u8; STATE_MOST]);
 /// written to the stack.
 pub fn push(thread: &mut Thread, signal: u32, action: &Action) -> bool {
     let features = features();
-    let bytes = standard_state_bytes(features).min(STATE_MOST as u64 - 4);
+    let bytes = state_bytes(features);
     let stack = top(thread, action);
     let state_at = (stack - bytes - 4) & !63;
     let frame_at = ((state_at - 8 * WORDS as u64) & !15) - 8;
@@ -63,6 +64,20 @@ pub fn push(thread: &mut Thread, signal: u32, action: &Action) -> bool {
     thread.signals.stack.started();
     reset(thread, features);
     true
+}
+
+/// Bytes of the state in a frame. Remembered, as asking the processor takes long in a virtual
+/// machine.
+fn state_bytes(features: u64) -> u64 {
+    /// The features, and in the lowest 16 bits the bytes.
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let known = KNOWN.load(Ordering::Relaxed);
+    if known >> 16 == features {
+        return known & 0xffff;
+    }
+    let bytes = standard_state_bytes(features).min(STATE_MOST as u64 - 4);
+    KNOWN.store(features << 16 | bytes, Ordering::Relaxed);
+    bytes
 }
 
 /// The top of the stack that a handler gets.

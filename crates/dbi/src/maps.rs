@@ -114,14 +114,34 @@ pub fn is_writable(address: u64) -> bool {
     }
 }
 
-/// The mapping around an address, if code can be executed there: low, high, and whether its
-/// contents may change, by writes there or elsewhere.
-pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
-    let of = |mapping: &Mapping| {
-        let changes = mapping.writable || mapping.changes;
-        (mapping.low, mapping.high, changes)
-    };
-    with_code(address, of)
+/// A mapping from which code can be executed.
+pub struct CodeMapping {
+    /// First address after it.
+    pub high: u64,
+    /// Whether its contents may change, by writes there or elsewhere.
+    pub changes: bool,
+    pub readable: bool,
+}
+
+/// The mapping around an address, if code can be executed there.
+pub fn code_around(address: u64) -> Option<CodeMapping> {
+    with_code(address, |mapping| CodeMapping {
+        high: mapping.high,
+        changes: mapping.writable || mapping.changes,
+        readable: mapping.readable,
+    })
+}
+
+/// Reads code that may be executed and not read. Returns the number of bytes, 0 if the system
+/// refuses.
+pub fn read_code(address: u64, into: &mut [u8]) -> usize {
+    let fd = sys::open(b"/proc/thread-self/mem\0", 0);
+    if fd < 0 {
+        return 0;
+    }
+    let read = sys::read_at(fd, into, address);
+    sys::close(fd);
+    read
 }
 
 /// Calls `of` with the mapping around an address; `None` if no code can be executed there.
@@ -132,8 +152,7 @@ pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
         return Some(of(mapping));
     }
     let mapping = code_mapping(address)?;
-    // Executable memory must be readable, too, for the translator to read it.
-    if !mapping.executable || !mapping.readable {
+    if !mapping.executable {
         return None;
     }
     let found = of(&mapping);

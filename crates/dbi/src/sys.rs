@@ -156,6 +156,13 @@ pub fn read(fd: i64, into: &mut [u8]) -> usize {
     usize::try_from(unsafe { call(READ, a) }).unwrap_or(0)
 }
 
+/// Reads from a file at an offset. Returns the number of bytes; 0 at the end or on errors.
+pub fn read_at(fd: i64, into: &mut [u8], offset: u64) -> usize {
+    let (to, bytes) = (into.as_mut_ptr() as u64, into.len() as u64);
+    // SAFETY: the kernel writes into the slice.
+    usize::try_from(unsafe { call(PREAD, [fd as u64, to, bytes, offset, 0, 0]) }).unwrap_or(0)
+}
+
 /// Device and number of the file at a path, which ends with a zero byte.
 pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
     const STAT: u64 = 4;
