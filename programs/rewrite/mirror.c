@@ -185,9 +185,7 @@ static void instructions(void) {
   FAULT("step", "stc\n pushfq\n orl $0x100, (%%rsp)\n popfq", "nop\n nop");
 }
 static void files(void) {
-  char name[] = "/tmp/mirror-XXXXXX";
-  int fd = mkstemp(name);
-  unlink(name);
+  int fd = memfd_create("file", 0);
   char *kept = page;
   page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   FAULT("beyond-file", "stc", "mov (%%rax), %%ecx" OVERWRITTEN);

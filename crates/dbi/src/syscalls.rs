@@ -136,24 +136,8 @@ pub fn before(thread: &mut Thread) -> bool {
             return false;
         }
         sys::RSEQ => sys::ENOSYS,
-        sys::ARCH_PRCTL if one == SET_FS => {
-            expand::drain(thread);
-            let a = [SET_FS, two, 0, 0, 0, 0];
-            // SAFETY: the program's own call; we do not use fs.
-            let result = unsafe { sys::call(sys::ARCH_PRCTL, a) };
-            if result == 0 {
-                thread.fs_base = two;
-            }
-            result
-        }
-        // The base of gs is 0 until the program sets it.
-        sys::ARCH_PRCTL if one == GET_GS => {
-            if sys::poke(two, &[0; 8]) {
-                0
-            } else {
-                sys::EFAULT
-            }
-        }
+        sys::ARCH_PRCTL if one == SET_FS => set_fs(thread, two),
+        sys::ARCH_PRCTL if one == GET_GS => get_gs(two),
         sys::ARCH_PRCTL if one == SET_GS => {
             let pc = thread.call_pc;
             thread.registers[usize::from(RAX)] = thread.call_number;
@@ -182,26 +166,46 @@ pub fn before(thread: &mut Thread) -> bool {
             process::ends(thread);
             return true;
         }
-        number => {
-            let six = [
-                one,
-                two,
-                three,
-                four,
-                argument(thread, 4),
-                argument(thread, 5),
-            ];
-            let answer = space::before(number, [one, two, three, four], thread.borrowed);
-            match answer.or_else(|| memory_file::before(number, six)) {
-                Some(result) => result,
-                None => {
-                    writes::release(number, six);
-                    return true;
-                }
-            }
-        }
+        _ => match other(thread) {
+            Some(result) => result,
+            None => return true,
+        },
     };
     answered(thread, result)
+}
+
+/// `ARCH_SET_FS` of the program.
+fn set_fs(thread: &mut Thread, base: u64) -> i64 {
+    expand::drain(thread);
+    let a = [SET_FS, base, 0, 0, 0, 0];
+    // SAFETY: the program's own call; we do not use fs.
+    let result = unsafe { sys::call(sys::ARCH_PRCTL, a) };
+    if result == 0 {
+        thread.fs_base = base;
+    }
+    result
+}
+
+/// `ARCH_GET_GS` of the program: the base of gs is 0 until the program sets it.
+fn get_gs(into: u64) -> i64 {
+    if sys::poke(into, &[0; 8]) {
+        0
+    } else {
+        sys::EFAULT
+    }
+}
+
+/// A call that is none of those in [`before`]: its result, if it is answered here.
+fn other(thread: &Thread) -> Option<i64> {
+    let number = thread.call_number;
+    let six = [0, 1, 2, 3, 4, 5].map(|index| argument(thread, index));
+    let [one, two, three, four, ..] = six;
+    let answer = space::before(number, [one, two, three, four], thread.borrowed)
+        .or_else(|| memory_file::before(number, six));
+    if answer.is_none() {
+        writes::release(number, six);
+    }
+    answer
 }
 
 /// Sets the result of a call that was answered here.

@@ -49,8 +49,8 @@ pub struct Thread {
     pub target: u64,
     /// The exit that was taken, or [`NO_EXIT`].
     pub exit: u32,
-    /// The exit that stands for the indirect branch that was taken last, if its target was not in the
-    /// look-up table and is looked for now; else [`NO_EXIT`].
+    /// The exit that stands for the indirect branch that was taken last, if its target was not in
+    /// the look-up table and is looked for now; else [`NO_EXIT`].
     pub branch: u32,
     /// Whether the thread is in a system call of the program.
     pub in_call: AtomicU32,

@@ -25,7 +25,8 @@ pub fn shows_faults() -> bool {
 
 impl Codes {
     /// The program is about to install a handler for a signal of faults: discards the blocks in
-    /// which such a handler would not find all as it should. Nothing if it had such a handler before.
+    /// which such a handler would not find all as it should. Nothing if it had such a handler
+    /// before.
     pub fn show_faults(&mut self) {
         if SHOWS_FAULTS.swap(true, Ordering::Relaxed) {
             return;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 
 use super::translate::{Decoded, End};
-use crate::image::blocks::OVERFLOW;
+use crate::image::blocks::{CodePart, OVERFLOW};
 
 const ALL: u32 = RflagsBits::CF
     | RflagsBits::PF
@@ -22,7 +22,8 @@ pub struct BlockFlags {
     pub are_dead: bool,
     /// For each instruction, the flags that none before it has written, as in `CodePart::stale`.
     pub unwritten: Vec<u8>,
-    /// How many of the first instructions have such flags, or write the last of them, and may fault.
+    /// How many of the first instructions have such flags, or write the last of them, and may
+    /// fault.
     late: usize,
     /// Whether the block ends with a direct branch to its own start or further back, or with a
     /// branch that is not direct.
@@ -50,6 +51,13 @@ impl BlockFlags {
             unwritten,
             late,
             goes_back: last.is_some_and(|last| last.near_branch_target() <= pc),
+        }
+    }
+
+    /// Sets in the block's parts which flags are saved.
+    pub fn mark(&self, parts: &mut [CodePart]) {
+        for (part, stale) in parts.iter_mut().zip(&self.unwritten) {
+            part.stale = *stale;
         }
     }
 

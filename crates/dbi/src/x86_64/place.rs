@@ -92,9 +92,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     let check = placing.prologue(&body, &flags, saves_flags);
     let mut parts = shifted(&body, placing.emit.len() - head);
     if saves_flags {
-        for (part, stale) in parts.iter_mut().zip(&flags.unwritten) {
-            part.stale = *stale;
-        }
+        flags.mark(&mut parts);
     }
     let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
@@ -154,8 +152,8 @@ fn shifted(body: &Body, by: usize) -> Vec<CodePart> {
 }
 
 impl Placing<'_> {
-    /// Spills registers, saves flags, checks for room, stores the head. Returns the open jump of the
-    /// check.
+    /// Spills registers, saves flags, checks for room, stores the head. Returns the open jump of
+    /// the check.
     fn prologue(&mut self, body: &Body, flags: &BlockFlags, saves_flags: bool) -> Option<usize> {
         if body.accesses.is_empty() {
             self.emit.raw(&[0x0f, 0x1f, 0x44, 0x00, 0x00]); // nop, so that a jump can replace it
@@ -337,8 +335,8 @@ impl Placing<'_> {
         self.jump_to(&[0xe9], last.next_ip());
     }
 
-    /// The code of an indirect branch whose target is not in the look-up table: calls the dispatcher,
-    /// which finds the branch by an exit of its own.
+    /// The code of an indirect branch whose target is not in the look-up table: calls the
+    /// dispatcher, which finds the branch by an exit of its own.
     fn miss(&mut self, missed: &Open) {
         self.emit.close_jump(missed.at);
         let branch = self.exits.add(missed.target, 0);

@@ -83,6 +83,17 @@ pub enum End {
     Native,
 }
 
+impl End {
+    /// The end of a block that begins with this code, which is no instruction.
+    fn without_instruction(code: &[u8]) -> End {
+        if is_too_long(code) {
+            End::TooLong
+        } else {
+            End::Invalid
+        }
+    }
+}
+
 /// The most instructions of a block.
 const MOST: usize = 64;
 /// The most instructions of a block that goes round a loop.
@@ -186,11 +197,7 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             if decoded.instructions.is_empty() {
-                decoded.end = if is_too_long(input.code) {
-                    End::TooLong
-                } else {
-                    End::Invalid
-                };
+                decoded.end = End::without_instruction(input.code);
             }
             break;
         }
@@ -240,8 +247,8 @@ pub fn is_cut(pc: u64, code: &[u8]) -> bool {
     code.len() < INSTRUCTION_MOST && ends_early(pc, code) && may_become_valid(pc, code)
 }
 
-/// Whether some instruction begins with this code. The decoder asks for more of an invalid one, too,
-/// which the processor does not.
+/// Whether some instruction begins with this code. The decoder asks for more of an invalid one,
+/// too, which the processor does not.
 fn may_become_valid(pc: u64, code: &[u8]) -> bool {
     // Operands in memory and in registers.
     [0x00, 0xc0].into_iter().any(|rest| {
@@ -359,16 +366,7 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     let (scratch, pointer) = borrow(decoded);
     let mut body = Body::new(scratch, pointer);
     let mut factory = InstructionInfoFactory::new();
-    if input.blocks {
-        let block = terminator::basic_block(input.pc, decoded);
-        body.constant(block);
-    }
-    if let Some(function) = input.allocator {
-        begin_allocator(&mut body, function);
-    }
-    if input.function {
-        begin_function(&mut body);
-    }
+    begin_block(&mut body, input, decoded);
     let mut round = None;
     for (index, instruction) in decoded.instructions.iter().enumerate() {
         let info = factory.info(instruction);
@@ -416,6 +414,20 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
         terminator::body(&mut body, last, info, results);
     }
     Ok(body)
+}
+
+/// Records what begins with the block: a basic block, an allocator's function, a function.
+fn begin_block(body: &mut Body, input: &Input<'_>, decoded: &Decoded) {
+    if input.blocks {
+        let block = terminator::basic_block(input.pc, decoded);
+        body.constant(block);
+    }
+    if let Some(function) = input.allocator {
+        begin_allocator(body, function);
+    }
+    if input.function {
+        begin_function(body);
+    }
 }
 
 /// Records the stack pointer of a function that is to be recorded.
