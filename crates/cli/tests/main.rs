@@ -55,6 +55,7 @@ mod run;
 mod run_programs;
 mod shard;
 mod simulation;
+mod survivors;
 mod types;
 mod weigh;
 mod why;
