@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use reuselens_wire::{Exec, ExecState, Limits};
 
 use crate::built_in::BuiltIn;
-use crate::inject::{Tracee, WaitOutcome, inject};
+use crate::inject::{Refusal, Tracee, WaitOutcome, inject};
 use crate::segment::{Segment, futex_wake_all};
 
 /// What became of a program.
@@ -21,12 +21,14 @@ use crate::segment::{Segment, futex_wake_all};
 pub enum Followed {
     /// It is rewritten, or has the run time in it.
     Seen,
-    /// Its accesses are not recorded: its path.
+    /// Its accesses are not recorded: its path, and why if that is known.
     Unseen(String),
     /// It ended meanwhile: its number, and the status that `wait` gave.
     Ended(u32, i32),
 }
 
+/// Why a program is not recorded that may not have writable code.
+const NOT_EXECUTABLE: &str = " (under PR_SET_MDWE, systemd's MemoryDenyWriteExecute)";
 /// How often to look for the new program.
 const PAUSE: Duration = Duration::from_micros(50);
 /// How long to wait for a program before blocks are read again. Most need less than a millisecond.
@@ -54,8 +56,8 @@ struct Following {
 enum ExecOutcome {
     /// The new program is recorded.
     Seen,
-    /// The new program is not recorded.
-    Unseen,
+    /// The new program is not recorded: why, as the end of a sentence, or nothing.
+    Unseen(&'static str),
     /// The process has ended: the status of `wait`.
     Ended(i32),
     /// The call failed: the old program goes on.
@@ -92,7 +94,7 @@ impl Follower {
             let outcome = if dead {
                 ExecOutcome::Seen
             } else {
-                ExecOutcome::Unseen
+                ExecOutcome::Unseen("")
             };
             return Some(over(exec.pid.load(Ordering::SeqCst), &outcome, exec));
         }
@@ -195,7 +197,9 @@ fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
     let order = Ordering::SeqCst;
     let _ = exec.pid.compare_exchange(pid, 0, order, order);
     match (outcome, path) {
-        (ExecOutcome::Unseen, Some(path)) => Followed::Unseen(path.display().to_string()),
+        (ExecOutcome::Unseen(why), Some(path)) => {
+            Followed::Unseen(format!("{}{why}", path.display()))
+        }
         (ExecOutcome::Ended(status), _) => Followed::Ended(pid, *status),
         _ => Followed::Seen,
     }
@@ -205,11 +209,14 @@ fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
 /// call's result into a register: lets the call finish first.
 fn put_into(tracee: &Tracee, segment: &str, limits: Limits) -> ExecOutcome {
     match tracee.finish_call().and_then(|()| tracee.wait(false)) {
-        Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) if inject(tracee, segment, limits).is_ok() => {
-            ExecOutcome::Seen
-        }
+        Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) => match inject(tracee, segment, limits) {
+            Ok(()) => ExecOutcome::Seen,
+            Err(Refusal::NotExecutable) => ExecOutcome::Unseen(NOT_EXECUTABLE),
+            Err(Refusal::NoRoom) => ExecOutcome::Unseen(" (a limit leaves no room)"),
+            Err(_) => ExecOutcome::Unseen(""),
+        },
         Ok(WaitOutcome::Gone(status)) => ExecOutcome::Ended(status),
-        _ => ExecOutcome::Unseen,
+        _ => ExecOutcome::Unseen(""),
     }
 }
 

@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::sys;
+use super::{process, sys};
 
 /// A value that is guarded by a lock.
 pub struct Lock<T> {
@@ -42,7 +42,9 @@ impl<T> Lock<T> {
         let mut rounds = 0_u32;
         while self.held.swap(1, Ordering::Acquire) != 0 {
             rounds += 1;
-            if rounds.is_multiple_of(64) {
+            if rounds.is_multiple_of(1 << 16) {
+                process::end_if_abandoned();
+            } else if rounds.is_multiple_of(64) {
                 sys::yield_now();
             } else {
                 core::hint::spin_loop();

@@ -32,6 +32,8 @@ const ENOMEM: i64 = -12;
 
 /// 1 + the number of this process; 0 if there is no segment.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// The id of the process whose memory this is. A child of `vfork`, which shares it, has another.
+static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Addresses of the states of all threads that have not ended.
 static THREADS: Lock<Vec<u64>> = Lock::new(Vec::new());
 /// Threads that have ended: id, and address of the state, which is freed once the kernel has no
@@ -49,6 +51,7 @@ pub fn begin(thread: &mut Thread, parent: u64) {
         space::report_shortage();
     }
     NUMBER.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
+    OWNER.store(sys::pid(), Ordering::Relaxed);
     open_channel(thread);
     let mut path = [0_u8; 4096];
     let length = sys::read_link(b"/proc/thread-self/exe\0", &mut path);
@@ -383,6 +386,15 @@ pub fn end_by(signal: u32) -> ! {
         sys::call(sys::RT_SIGPROCMASK, [2, &raw const none as u64, 0, 8, 0, 0]);
     }
     sys::die(128 + u64::from(signal))
+}
+
+/// The calling thread waits for a lock. Ends the process if it is the child of a `vfork` whose
+/// parent was killed: the lock may be a dead thread's, and what it guards half changed.
+pub fn end_if_abandoned() {
+    let owner = OWNER.load(Ordering::Relaxed);
+    if owner != 0 && owner != sys::pid() && !sys::process_exists(owner) {
+        end_by(9);
+    }
 }
 
 /// Whether the process has no other thread.

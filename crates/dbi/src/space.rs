@@ -3,7 +3,8 @@
 //! [`before`] for each system call of the program; everything that maps memory of ours calls
 //! [`grow`], and everything that makes private memory of ours writable calls [`grow_data`].
 //!
-//! Once the program has set a limit, the kernel's limit is the program's plus what is [ours](Limit).
+//! Once the program has set a limit, the kernel's limit is the program's plus what is ours
+//! ([`Limit`]).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -136,8 +137,9 @@ impl Limit {
 }
 
 /// The program starts, with `bytes` bytes of address space of ours in it. It has the limits that
-/// the program before it set for itself (`exec`), if that was rewritten. A soft limit from elsewhere
-/// is raised by what is ours where there is no hard one; that of data as far as the hard one allows.
+/// the program before it set for itself (`exec`), if that was rewritten. A soft limit from
+/// elsewhere is raised by what is ours where there is no hard one; that of data as far as the hard
+/// one allows.
 pub fn begin(bytes: u64, before: Limits) {
     ADDRESS_SPACE.ours.store(bytes, Ordering::Relaxed);
     let data = CACHE - IMAGE + START_BYTES[0] + START_BYTES[1];
