@@ -332,13 +332,9 @@ impl<'a> Resolver<'a> {
                 (object, (*module, 0, file.clone()))
             }
             ObjectKey::Heap { node, call } => {
-                let block = match self.blocks.get(&number) {
-                    Some(block) => block.clone(),
-                    None => self.block_name(*node, *call),
-                };
-                let mut object = object(ObjectKind::Heap, block.name, raw.element_bytes);
-                object.path = block.path;
-                (object, none)
+                let BlockName { name, path } = self.block_name(number, *node, *call);
+                let object = object(ObjectKind::Heap, name, raw.element_bytes);
+                (Object { path, ..object }, none)
             }
             ObjectKey::Named { name, element, .. } => {
                 (object(ObjectKind::Named, name.clone(), *element), none)

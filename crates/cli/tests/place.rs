@@ -433,7 +433,8 @@ fn parallelism_is_an_option_where_the_machine_states_none() {
         let words = ["place", "t.rlprof", "--machine", machine, "--cache", "24K"];
         place.run(&[&words[..], &["--objective", "time"], more].concat())
     };
-    // One thread gains nothing (hwloc's bandwidths are MiB/s: a line takes 0.61 ns, of 130 ns), and the message says from which number on something does.
+    // One thread gains nothing, and the message says from which number on something does: hwloc's
+    // bandwidths are MiB/s, so a line takes 0.61 ns, of 130 ns.
     time("hbm.xml", &[]).fails(1).says(&[
         "with 10 misses at a time (10 line-fill buffers for each of 1 thread)",
         "add --parallelism 213",

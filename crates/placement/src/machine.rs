@@ -81,7 +81,8 @@ pub struct MemoryMachine {
     /// The hardware cache in front of the tiers, if the file names one.
     pub cache: Option<Bytes>,
     /// Accesses of all threads that wait for memory at the same time, at least 1; `None` takes
-    /// [`LINE_FILL_BUFFERS`] for each thread of the program.
+    /// [`LINE_FILL_BUFFERS`] for each thread of the program, and 1 if the values are for pages: the
+    /// latencies of walks through page tables are of one after another.
     pub parallelism: Option<f64>,
     /// The bytes of an item that the values are for, if they are for pages and not for lines: a
     /// miss is then one of the TLB, and moves no data.
@@ -263,8 +264,24 @@ impl MemoryMachine {
     /// The accesses that wait for memory at the same time, by a program of this many threads.
     pub fn parallelism_of(&self, threads: usize) -> f64 {
         let buffers = threads.max(1).saturating_mul(LINE_FILL_BUFFERS) as f64;
-        self.parallelism
-            .unwrap_or(buffers.min(PARALLELISM.end - 1.0))
+        let assumed = match self.granularity {
+            Some(_) => 1.0,
+            None => buffers.min(PARALLELISM.end - 1.0),
+        };
+        self.parallelism.unwrap_or(assumed)
+    }
+
+    /// Whether nothing states the parallelism, so that it is taken from the program's threads.
+    pub fn takes_threads(&self) -> bool {
+        self.parallelism.is_none() && self.granularity.is_none()
+    }
+
+    /// The machine with the parallelism of a program of this many threads.
+    pub fn for_threads(&self, threads: usize) -> MemoryMachine {
+        MemoryMachine {
+            parallelism: Some(self.parallelism_of(threads)),
+            ..self.clone()
+        }
     }
 
     /// Whether the system places data in it, page by page; software fills scratchpads byte by byte.

@@ -186,11 +186,8 @@ pub fn plan(
         return Err(PlanError::NothingToPlace);
     }
     let threads = threads(&candidates);
-    let assumed_threads = machine.parallelism.is_none().then_some(threads);
-    let machine = &MemoryMachine {
-        parallelism: Some(machine.parallelism_of(threads)),
-        ..machine.clone()
-    };
+    let assumed_threads = machine.takes_threads().then_some(threads);
+    let machine = &machine.for_threads(threads);
     let problem = Problem {
         items: candidates.iter().map(|it| item(it, objective)).collect(),
         bins: bins(profile, machine, objective, &candidates),

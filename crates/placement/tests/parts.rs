@@ -211,7 +211,7 @@ fn chunks_of_one_object_from_other_paths_are_one_object_of_the_file() {
             object.origins.push(vec![second]);
         }
         let row = made.0.objects.len() as u32 - 1;
-        made.accesses(row, 0, 1000 + start);
+        made.accesses(row, 0, 1000);
     }
     let plan = made.plan(Objective::Misses);
     assert_eq!(plan.objects.len(), 2);

@@ -102,8 +102,8 @@ impl PlacedRun {
         self.objects.iter().any(|object| self.has_misplaced(object))
     }
 
-    /// The planned bytes that were left to the ordinary allocator, though the system does not forbid
-    /// their tiers.
+    /// The planned bytes that were left to the ordinary allocator, though the system does not
+    /// forbid their tiers.
     pub fn left_out(&self) -> u64 {
         let allowed = self.objects.iter().filter(|object| {
             let tier = self.tiers.get(object.tier);

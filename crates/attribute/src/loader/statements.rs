@@ -232,8 +232,8 @@ fn allocated(statement: &str) -> Vec<Mentioned> {
     parts.filter_map(name).collect()
 }
 
-/// The variables that a statement allocates, in the order of the allocations. Empty if it shows none
-/// clearly.
+/// The variables that a statement allocates, in the order of the allocations. Empty if it shows
+/// none clearly.
 pub(super) fn allocated_names(statement: &str, is_fortran: bool) -> Vec<String> {
     let names: Option<Vec<String>> = match is_fortran {
         true => {

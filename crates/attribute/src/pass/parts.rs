@@ -59,7 +59,7 @@ impl Pass<'_> {
         let mut is_counted = owner.is_some();
         loop {
             let end = self.owner_end(slot, address);
-            // Damaged traces have ranges over the bits of the process: each part has an item anyway.
+            // Damaged traces have ranges over the bits of the process: each part has an item.
             let to = ((end - 1) ^ process_bits) >> shift;
             let to = to.clamp(least, last);
             if let Some(owner) = owner {

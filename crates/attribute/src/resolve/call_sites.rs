@@ -76,9 +76,12 @@ impl Resolver<'_> {
         all.into_iter().map(numbered).collect()
     }
 
-    /// The name of blocks without regard to others, and their call path.
-    pub(super) fn block_name(&mut self, node: u32, call: CodePlace) -> BlockName {
-        self.allocated_blocks(0, node, call).block
+    /// The name of blocks, and their call path: without regard to others where no cell has them.
+    pub(super) fn block_name(&mut self, object: u32, node: u32, call: CodePlace) -> BlockName {
+        match self.blocks.get(&object) {
+            Some(block) => block.clone(),
+            None => self.allocated_blocks(object, node, call).block,
+        }
     }
 
     fn allocated_blocks(&mut self, object: u32, node: u32, call: CodePlace) -> AllocatedBlocks {

@@ -46,8 +46,9 @@ pub struct Args {
     #[arg(long, value_name = "OBJECTIVE", default_value = "misses")]
     objective: Objective,
 
-    /// The cache in front of the memory: its size, with :WAYS for sets, or its name on the profile's
-    /// machine (1M, 1M:8, L2) [default: the machine file's, else the last cache of the machine that the profile is from]
+    /// The cache in front of the memory: its size, with :WAYS for sets, or its name on the
+    /// profile's machine (1M, 1M:8, L2) [default: the machine file's, else the last cache of the
+    /// machine that the profile is from]
     #[arg(long, value_name = "CACHE")]
     cache: Option<String>,
 

@@ -11,6 +11,24 @@ use crate::json::to_text;
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const PLACEMENT_SCHEMA: &str = "reuselens-placement/1";
 
+/// What misses are, and how many wait at the same time.
+#[derive(Serialize)]
+struct MissesJson {
+    cache_bytes: u64,
+    cache_ways: u32,
+    parallelism: f64,
+}
+
+impl MissesJson {
+    fn of(plan: &PlacementPlan) -> MissesJson {
+        MissesJson {
+            cache_bytes: plan.cache.bytes.get(),
+            cache_ways: plan.cache.ways,
+            parallelism: plan.machine.parallelism_of(1),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct PlacementDocument<'a> {
     schema: &'static str,
@@ -19,9 +37,8 @@ struct PlacementDocument<'a> {
     machine: &'a str,
     machine_source: &'a str,
     objective: &'static str,
-    cache_bytes: u64,
-    cache_ways: u32,
-    parallelism: f64,
+    #[serde(flatten)]
+    misses_of: MissesJson,
     accesses: u64,
     misses: u64,
     /// Accesses to what no placement can move.
@@ -161,9 +178,7 @@ pub fn placement_json(report: &PlacementReport) -> String {
         machine: &plan.machine.name,
         machine_source: plan.machine.source.trim(),
         objective: plan.objective.name(),
-        cache_bytes: plan.cache.bytes.get(),
-        cache_ways: plan.cache.ways,
-        parallelism: plan.machine.parallelism_of(1),
+        misses_of: MissesJson::of(plan),
         accesses: plan.accesses,
         misses: plan.misses,
         stack_accesses: plan.others.stack,

@@ -12,8 +12,8 @@ use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// Where the pages of each object were, as a table with the judgement after it. The table has the
 /// `top` largest objects, or those of at least 1 % of all bytes, and all that are not as planned or
-/// that the tier had no room for; the others are one row for each verdict. `width` is that of the terminal, 60 at least. Ends with
-/// a line break.
+/// that the tier had no room for; the others are one row for each verdict. `width` is that of the
+/// terminal, 60 at least. Ends with a line break.
 pub fn placed_run_text(
     file: &PlacementFile,
     run: &PlacedRun,
@@ -190,18 +190,8 @@ fn judgement(run: &PlacedRun) -> String {
             counted(misplaced().count() as u64, "object", "objects")
         );
     }
-    let left_out = run.left_out();
-    if left_out > 0 {
-        let placed = total(run.objects.iter().map(|object| object.placed));
-        let mut text = format!(
-            "no: {} of {} that the file puts into fast memory had no room there",
-            Bytes(left_out),
-            Bytes(left_out.saturating_add(placed))
-        );
-        if planned > 0 {
-            let _ = write!(text, "; {} of the others are as planned", Bytes(planned));
-        }
-        return text;
+    if run.left_out() > 0 {
+        return without_room(run, planned);
     }
     if forbidden || planned == 0 && any(|object| object.unknown) {
         return "skipped: the system did not allow it".to_owned();
@@ -231,6 +221,20 @@ fn judgement(run: &PlacedRun) -> String {
             "; {} of other objects were not verified: too small, or not asked",
             Bytes(unasked)
         );
+    }
+    text
+}
+
+/// The judgement where tiers had no room for planned bytes; `planned` bytes are as planned.
+fn without_room(run: &PlacedRun, planned: u64) -> String {
+    let placed = total(run.objects.iter().map(|object| object.placed));
+    let mut text = format!(
+        "no: {} of {} that the file puts into fast memory had no room there",
+        Bytes(run.left_out()),
+        Bytes(run.left_out().saturating_add(placed))
+    );
+    if planned > 0 {
+        let _ = write!(text, "; {} of the others are as planned", Bytes(planned));
     }
     text
 }
