@@ -60,7 +60,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Ok(code) => code,
         Err(error) if console::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell!("reuselens: {}", console::message(error.as_ref()));
+            report(&error);
             if let Some(code) = interrupt::code() {
                 code
             } else if is_usage(&error) {
@@ -72,21 +72,31 @@ pub fn code(outcome: Outcome) -> ExitCode {
     }
 }
 
+/// Prints why a command failed.
+pub fn report(error: &anyhow::Error) {
+    tell!("reuselens: {}", console::message(error.as_ref()));
+}
+
 /// Usage errors, `--help` and `--version`, as clap words them.
 pub fn usage(mut error: clap::Error) -> ExitCode {
     explain(&mut error);
-    if error.use_stderr() && console::arguments_have_controls() {
+    if !error.use_stderr() {
+        return match console::asked_for(|| error.print()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                report(&error.into());
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if console::arguments_have_controls() {
         // The text is coloured: without colours it can be made harmless.
         console::error_text(&error.render().to_string());
     } else {
-        // A closed output is no reason to fail.
+        // The exit code says it too.
         let _ = error.print();
     }
-    if error.use_stderr() {
-        ExitCode::from(2)
-    } else {
-        ExitCode::SUCCESS
-    }
+    ExitCode::from(2)
 }
 
 /// Better tips than clap's for an unknown option: clap proposes to pass it to the program, which is

@@ -8,11 +8,14 @@ use std::process::ExitCode;
 use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, ignored_signals};
+use reuselens::locality::signal_name;
 use reuselens::trace::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+
+use crate::say::tell;
 
 /// Set when a graceful command is asked to end.
 static GRACEFUL: OnceLock<Stop> = OnceLock::new();
@@ -29,7 +32,7 @@ const TOGETHER: Duration = Duration::from_millis(500);
 
 /// Begins to listen. If that fails, signals have their default effect.
 pub fn listen() {
-    let ignored = ignored();
+    let ignored = ignored_signals();
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
     let wanted = wanted.filter(move |signal| ignored >> (signal - 1) & 1 == 0);
     let (ready, begun) = mpsc::channel();
@@ -102,17 +105,10 @@ fn hear(mut signals: Signals) {
     }
 }
 
-/// Ends as the signal does by default, and leaves no unfinished file.
+/// Ends as the signal does by default, with a message, and leaves no unfinished file.
 fn end(signal: i32) {
     AtomicFile::remove_unfinished();
+    tell!("reuselens: ended by {}", signal_name(signal));
     // It fails for signals that cannot be listened to alone.
     let _ = emulate_default_handler(signal);
-}
-
-/// The signals that are ignored, one per bit.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
 }

@@ -47,6 +47,8 @@ fn main() -> ExitCode {
     if let Some(compiler) = commands::nvcc::asked_for(std::env::args_os()) {
         return exit::code(compiler.run());
     }
+    // First of all: from here on a signal ends with a message.
+    interrupt::listen();
     let mut command = commands::Cli::command();
     let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => matches,
@@ -60,7 +62,6 @@ fn main() -> ExitCode {
         return exit::code(Err(usage.into()));
     }
     reuselens::capture::report_size_limits();
-    interrupt::listen();
     let advice = cli.command.advice();
     exit::code(refused::guarded(advice, || cli.command.run()))
 }

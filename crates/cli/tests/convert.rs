@@ -362,3 +362,39 @@ fn convert_rejects_text_under_the_name_of_another_format() {
         assert_eq!(place.text(name), "1\n2\n1\n");
     }
 }
+
+#[test]
+fn signal_ends_a_command_with_a_message_and_without_a_file() {
+    use std::os::unix::process::ExitStatusExt;
+    let place = Place::new();
+    for (signal, name) in [(2, "SIGINT"), (15, "SIGTERM"), (1, "SIGHUP")] {
+        let mut command = place.command(&["convert", "-", "a.txt"]);
+        command
+            .stdin(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        let id = child.id().to_string();
+        // From the moment on from which it listens.
+        while !listens(&id, signal) {
+            std::thread::yield_now();
+        }
+        let number = format!("-{signal}");
+        let sent = std::process::Command::new("kill")
+            .args([&number, &id])
+            .status();
+        assert!(sent.unwrap().success());
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.signal(), Some(signal), "{said}");
+        assert_eq!(said, format!("reuselens: ended by {name}\n"));
+        assert!(place.files().is_empty());
+    }
+}
+
+/// Whether a process has a handler for a signal.
+fn listens(id: &str, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask >> (signal - 1) & 1 == 1
+}

@@ -86,12 +86,12 @@ impl Chunks {
     pub fn next(&mut self, input: &mut Input) -> Result<Stored, FileError> {
         let start = input.offset();
         let head = input.at_least(HEAD)?;
-        if head.is_empty() {
+        if head.is_empty() && self.number > 0 {
             let what = "the trace has no ending: its recording was cut off, or a part of it copied";
             return Err(input.bad_bytes(start, what));
         }
         let Some(&head) = head.first_chunk::<HEAD>() else {
-            return Err(input.bad_bytes(start, CUT));
+            return Err(input.bad_bytes(start, self.cut()));
         };
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -102,7 +102,7 @@ impl Chunks {
         let mut bytes = Vec::new();
         input.take(length, &mut bytes)?;
         if bytes.len() < length {
-            return Err(input.bad_bytes(start, CUT));
+            return Err(input.bad_bytes(start, self.cut()));
         }
         self.number = self.number.wrapping_add(1);
         Ok(Stored {
@@ -112,6 +112,14 @@ impl Chunks {
             check: word(16),
             bytes,
         })
+    }
+
+    /// What is said of a chunk that is not complete.
+    fn cut(&self) -> &'static str {
+        match self.number {
+            0 => CUT_AT_FIRST,
+            _ => CUT,
+        }
     }
 
     fn check(
@@ -176,4 +184,6 @@ impl Unpacker {
     }
 }
 
+const CUT_AT_FIRST: &str = "the trace has no complete chunk: its recording was ended before it wrote one, so there is nothing to \
+                            analyse; record again";
 const CUT: &str = "the trace is cut off in the middle of a chunk: its recording did not end, or a part of it was copied";

@@ -4,11 +4,15 @@
 //! Control characters in text are shown as escapes, since names of files, programs and threads come
 //! from anywhere; line breaks stay. [`bytes`] and [`stdout`] are for bytes as they are.
 
+mod standard_output;
+
 use std::error::Error;
-use std::io::{self, Stdout, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use reuselens_units::{shown, shown_lines};
+
+pub use standard_output::StandardOutput;
 
 /// Prints a line on standard output.
 ///
@@ -53,10 +57,24 @@ pub fn arguments_have_controls() -> bool {
 }
 
 /// Standard output, to write bytes as they are. Errors say that they are of standard output.
-pub fn stdout() -> NamedOutput<Stdout> {
+pub fn stdout() -> NamedOutput<StandardOutput> {
     NamedOutput {
-        out: io::stdout(),
+        out: StandardOutput::new(),
         failure: "cannot write to standard output".to_owned(),
+    }
+}
+
+/// Prints a text that was asked for (help, the version) by `print`.
+///
+/// # Errors
+/// Why it cannot be printed; a broken pipe is none.
+pub fn asked_for(print: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let mut out = stdout();
+    let printed = StandardOutput::check().and_then(|()| print());
+    let printed = printed.map_err(|error| out.named(error));
+    match printed.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
     }
 }
 

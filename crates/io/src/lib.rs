@@ -16,6 +16,7 @@ mod atomic_file;
 pub mod chunk;
 pub mod console;
 mod error;
+mod ignored_signals;
 mod input;
 mod object_file;
 mod regular_file;
@@ -25,6 +26,7 @@ pub mod varint;
 
 pub use atomic_file::AtomicFile;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
+pub use ignored_signals::ignored_signals;
 pub use input::{Input, MAX_LINE, Places};
 pub use object_file::read_object_file;
 pub use regular_file::open_regular_file;

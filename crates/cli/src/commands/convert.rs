@@ -13,7 +13,7 @@ use crate::exit::{self, Outcome, Usage};
 use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
 use crate::part::{self, PartArgs};
-use crate::say::{say, tell};
+use crate::say::{self, say, tell};
 use crate::watched::DamageWatch;
 
 /// Copy a trace into another form
@@ -69,7 +69,7 @@ impl Args {
                 .into());
             }
             // Errors of the conversion name the output themselves.
-            let mut text = std::io::BufWriter::new(std::io::stdout());
+            let mut text = std::io::BufWriter::new(say::stdout().out);
             let done = convert(&mut source, target, &mut text, &self.output)?;
             text.flush()?;
             something(done)?
