@@ -380,6 +380,7 @@ impl Running {
         self.consumer.close();
         loop {
             self.follow();
+            self.look();
             self.heed();
             if let Some(end) = self.ended {
                 self.stop.close();

@@ -27,7 +27,7 @@ use reuselens_ptx::{CollectorSink, Options};
 use reuselens_report::{GpuRun, HostAccesses, KernelRow, ShownProfile, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
-use crate::commands::profile::{HostCapture, program_name, status};
+use crate::commands::profile::{HostCapture, failed_beside, program_name, status};
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::output::{Show, color, numbered, terminal_width};
@@ -186,8 +186,8 @@ impl CudaProgram<'_> {
         let (ended, refused, ledger, watch) =
             self.run(watch, arguments.run.options(true), to_error)?;
         warn(&refused);
-        results.finish(results::named(self.line(), watch.finish(), ledger), show)?;
-        Ok(self.code(process_end(ended)))
+        let run = results::named(self.line(), watch.finish(), ledger);
+        self.end(results.finish(run, show), process_end(ended))
     }
 
     /// As [`CudaProgram::profile`], and analyses the accesses of the host's code too, as
@@ -227,8 +227,7 @@ impl CudaProgram<'_> {
             host: Some(host),
             ..results::named(self.line(), kernels, ledger)
         };
-        results.finish(run, show)?;
-        Ok(self.code(ended))
+        self.end(results.finish(run, show), ended)
     }
 
     /// The command, as one line.
@@ -240,6 +239,7 @@ impl CudaProgram<'_> {
     /// Runs the program, and writes the memory instructions of its kernels to a file.
     pub fn record(&self, output: Option<PathBuf>, force: bool, arguments: &CudaArgs) -> Outcome {
         let name = program_name(self.command);
+        let numbered_name = (output.is_none() && !force).then_some(&name);
         let path = output.unwrap_or_else(|| match force {
             true => PathBuf::from(format!("{name}.rlwarp")),
             false => numbered(&name, &["rlwarp"]),
@@ -251,16 +251,19 @@ impl CudaProgram<'_> {
         let (ended, refused, _, (records, counts)) =
             self.run(watch, arguments.options(false), false)?;
         warn(&refused);
-        let writer = records.finish()?;
-        let records = writer.records();
-        writer.finish()?.commit()?;
+        let ended = process_end(ended);
+        let (path, records) = match write_records(records, numbered_name) {
+            Ok((None, records)) => (path, records),
+            Ok((Some(path), records)) => (path, records),
+            Err(error) => return failed_beside(error, &name, ended, self.pass_status),
+        };
         if !self.quiet {
             let records = counted(records, "memory instruction", "memory instructions");
             say!("{}: {records} of warps", path.display())?;
             let next = format!("reuselens gpu report {}", path.display());
             self.show(counts.kernels(), &next)?;
         }
-        Ok(self.code(process_end(ended)))
+        Ok(self.code(ended))
     }
 
     fn run<W: KernelWatch + 'static>(
@@ -306,10 +309,38 @@ impl CudaProgram<'_> {
         Ok(say!("Next: {next}")?)
     }
 
+    /// The end of a command that has written its results, or failed to.
+    fn end(&self, written: anyhow::Result<()>, ended: ProcessEnd) -> Outcome {
+        match written {
+            Ok(()) => Ok(self.code(ended)),
+            Err(error) => {
+                let name = program_name(self.command);
+                failed_beside(error, &name, ended, self.pass_status)
+            }
+        }
+    }
+
     fn code(&self, ended: ProcessEnd) -> ExitCode {
         let name = program_name(self.command);
         status(&name, ended, self.pass_status, !self.quiet)
     }
+}
+
+/// Writes the file of these records to its end. With a name that gets numbers, returns the path, on
+/// which another run may have made a file meanwhile. Returns the number of records too.
+fn write_records(
+    records: CollectorSink<WarpWriter<AtomicFile>>,
+    numbered_name: Option<&String>,
+) -> anyhow::Result<(Option<PathBuf>, u64)> {
+    let writer = records.finish()?;
+    let records = writer.records();
+    let file = writer.finish()?;
+    let Some(name) = numbered_name else {
+        file.commit()?;
+        return Ok((None, records));
+    };
+    let path = file.commit_or(|| numbered(name, &["rlwarp"]))?;
+    Ok((Some(path), records))
 }
 
 /// What the program asked for in vain.

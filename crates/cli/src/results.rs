@@ -5,12 +5,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, FileError};
 use reuselens::locality::Profile;
 use reuselens_report::ShownProfile;
 
 use crate::output::{Rendered, Show};
 use crate::say::{self, tell};
+
+/// How many names are tried where other programs take them at the same time.
+const NAMES_TRIED: u32 = 100;
+
+/// What the profile and the page of a run end in.
+const ENDINGS: [&str; 2] = ["rlprof", "html"];
 
 /// The profile and the page that a run leaves behind. They are begun before the work, so that what
 /// cannot be written is known before it.
@@ -19,9 +25,9 @@ pub struct Results {
     page: AtomicFile,
     /// Where the profile will be.
     pub profile_path: PathBuf,
-    /// The name that gets a number where another run takes both paths meanwhile; `None` if they
-    /// were asked for.
-    numbered: Option<String>,
+    /// The name and the endings of files that get a number where another run takes their names
+    /// meanwhile; `None` if they were asked for.
+    numbered: Option<(String, [&'static str; 2])>,
 }
 
 impl Results {
@@ -32,15 +38,21 @@ impl Results {
             Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
             Some(path) => with_ending(path, "rlprof"),
             None if force => PathBuf::from(format!("{name}.rlprof")),
-            None => numbered(name, &["rlprof", "html"]),
+            None => numbered(name, &ENDINGS),
         };
         let page_path = profile_path.with_extension("html");
         Ok(Results {
             profile: AtomicFile::create(&profile_path, force)?,
             page: AtomicFile::create(&page_path, force)?,
             profile_path,
-            numbered: (output.is_none() && !force).then(|| name.to_owned()),
+            numbered: (output.is_none() && !force).then(|| (name.to_owned(), ENDINGS)),
         })
+    }
+
+    /// Lets both get a number where another run takes their names meanwhile: they are called
+    /// `name` and have these endings.
+    pub fn number(&mut self, name: &str, endings: [&'static str; 2]) {
+        self.numbered = Some((name.to_owned(), endings));
     }
 
     /// Writes both, then exports and summary, and prints what to do next; `again` is the command
@@ -55,7 +67,7 @@ impl Results {
         let profile = shown.profile();
         let mut profile_path = self.profile_path.clone();
         let first = match &self.numbered {
-            Some(name) => PathBuf::from(format!("{name}.rlprof")),
+            Some((name, [ending, _])) => PathBuf::from(format!("{name}.{ending}")),
             None => profile_path.clone(),
         };
         let written = self.write(rendered).and_then(|path| {
@@ -103,15 +115,15 @@ impl Results {
         self.page
             .write_all(rendered.page.as_bytes())
             .with_context(|| failed(&self.profile_path.with_extension("html")))?;
-        match (self.profile.commit(), self.numbered) {
-            // Another run took the number while this one worked.
-            (Err(_), Some(name)) if self.profile_path.exists() => {
-                return Results::begin(None, &name, false)?.write(rendered);
-            }
-            (done, _) => done?,
+        let Some((name, endings)) = self.numbered else {
+            self.profile.commit()?;
+            self.page.commit()?;
+            return Ok(self.profile_path);
         };
+        let path = self.profile.commit_or(|| numbered(&name, &endings))?;
+        self.page.rename_target(&path.with_extension("html"));
         self.page.commit()?;
-        Ok(self.profile_path)
+        Ok(path)
     }
 }
 
@@ -163,6 +175,22 @@ pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     };
     let stem = stems.find(is_free).unwrap_or_else(|| name.to_owned());
     file(&stem, endings[0])
+}
+
+/// As [`numbered`], and creates the file; again with the next number where another program has taken
+/// the name meanwhile.
+pub fn first_free<T>(
+    name: &str,
+    endings: &[&str],
+    create: impl Fn(PathBuf) -> Result<T, FileError>,
+) -> Result<T, FileError> {
+    for _ in 0..NAMES_TRIED {
+        match create(numbered(name, endings)) {
+            Err(error) if error.is_taken() => {}
+            done => return done,
+        }
+    }
+    create(numbered(name, endings))
 }
 
 /// `path` with `.ending` appended (not in place of an ending it has).

@@ -94,6 +94,25 @@ fn a_recording_on_a_full_disk_stays_readable() {
 }
 
 #[test]
+fn command_whose_file_is_full_waits_for_the_program_and_keeps_its_status() {
+    let place = program();
+    // It has all of its output and its status after the limit is reached.
+    let runs = "sh -c './random; echo after; exit 7'";
+    for (options, code) in [("", 1), ("--pass-status", 7)] {
+        for words in [
+            format!("record -q -f {options} -o run.rltrace -- {runs}"),
+            format!("profile -q -f {options} -o run -- {runs}"),
+        ] {
+            let said = ["cannot write", "File too large", "sh exited with status 7"];
+            let done = limited(&place, 64, &words).ends_with(code).says(&said);
+            assert_eq!(done.out, "after\n", "{words}");
+        }
+    }
+    assert!(!place.path("run.rltrace").exists());
+    readable(&place, "run.rltrace.partial");
+}
+
+#[test]
 fn profiles_and_conversions_on_a_full_disk_leave_nothing() {
     let place = program();
     place
@@ -130,6 +149,8 @@ fn full_standard_output_is_named() {
     place.write("a.din", "0 1000\n1 1008\n0 1000\n");
     place.run(&["analyze", "-q", "a.din", "-o", "a"]).succeeds();
     for words in [
+        "--help",
+        "--version",
         "man",
         "completions bash",
         "formats",
@@ -147,6 +168,51 @@ fn full_standard_output_is_named() {
     Done::of(place.command(&words).stdout(full()))
         .fails(1)
         .says(&["cannot write -: No space left"]);
+}
+
+#[test]
+fn closed_standard_output_is_an_error_of_every_command_that_prints() {
+    let place = Place::new();
+    place.write("a.din", "0 1000\n1 1008\n0 1000\n");
+    place.run(&["analyze", "-q", "a.din", "-o", "a"]).succeeds();
+    let shell = |words: &str, output: &str| {
+        let line = format!("exec \"$0\" {words} {output}");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &line, env!("CARGO_BIN_EXE_reuselens")])
+            .current_dir(place.path("."));
+        Done::of(&mut command)
+    };
+    for words in [
+        "--help",
+        "--version",
+        "help convert",
+        "man",
+        "completions bash",
+        "formats",
+        "engines",
+        "explain",
+        "info a.din",
+        "report a.rlprof",
+        "report a.rlprof --json -",
+        "diff a.rlprof a.rlprof",
+        "analyze -f a.din -o b",
+        "convert -f a.din b.txt",
+        "shard 1/2 -f a.din -o b.rlpart",
+        "profile -f -o b -- true",
+        "record -f -o b.rltrace -- true",
+    ] {
+        let said = ["cannot write to standard output: it is closed"];
+        shell(words, ">&-").ends_with(1).says(&said);
+        shell(words, "> /dev/null").succeeds();
+        shell(words, "<> /dev/null >&0").succeeds();
+    }
+    shell("convert a.din - --to text", ">&-")
+        .fails(1)
+        .says(&["cannot write -: it is closed"]);
+    // Nothing is printed, so nothing is missing.
+    shell("analyze -q -f a.din -o b", ">&-").succeeds();
+    place.run_into_closed_pipe(&["--help"]).succeeds();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `reuselens record`, and that a recorded run is analysed to what the run itself was.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{self, DIMENSIONS, Place, counter, expected};
@@ -170,6 +170,93 @@ fn a_trace_is_not_overwritten_without_force() {
         "other",
     ];
     assert_eq!(place.files(), expected);
+}
+
+/// Starts recordings with these words of a program that waits for the end of its input, until each
+/// has its partial file.
+fn wait_for_input(place: &Place, words: &[&str], partial: &[&str]) -> Vec<Child> {
+    let start = |_| {
+        let mut command = place.command(&[words, &["--", "cat"]].concat());
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let children = partial.iter().map(start).collect();
+    while !partial.iter().all(|name| place.path(name).exists()) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    children
+}
+
+/// Ends their programs, and checks that all succeed.
+fn end_inputs(children: Vec<Child>) {
+    for mut child in children {
+        drop(child.stdin.take());
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn recordings_at_once_get_a_number_each() {
+    let place = Place::new();
+    let partial = ["", ".2", ".3", ".4"].map(|number| format!("cat{number}.rltrace.partial"));
+    let partial = partial.each_ref().map(String::as_str);
+    end_inputs(wait_for_input(&place, &["record", "-q"], &partial));
+    let names = ["cat.2", "cat.3", "cat.4", "cat"].map(|name| format!("{name}.rltrace"));
+    assert_eq!(place.files(), names);
+    for name in names {
+        place
+            .run(&["analyze", "-q", "-f", "-o", "a", &name])
+            .succeeds();
+    }
+}
+
+#[test]
+fn recordings_at_once_into_one_file_leave_a_complete_one() {
+    let place = Place::new();
+    // What a recording that was killed has left is replaced.
+    place.write("same.partial", "left");
+    let partial = ["same.partial", "same.2.partial", "same.3.partial"];
+    let words = ["record", "-q", "-f", "-o", "same"];
+    end_inputs(wait_for_input(&place, &words, &partial));
+    assert_eq!(place.files(), ["same"]);
+    place.run(&["analyze", "-q", "-o", "a", "same"]).succeeds();
+}
+
+#[test]
+fn name_of_a_running_recording_is_refused_before_the_program_runs() {
+    let place = Place::new();
+    let words = ["record", "-q", "-o", "same"];
+    let running = wait_for_input(&place, &words, &["same.partial"]);
+    let second = ["record", "-q", "-o", "same", "--", "touch", "it-ran"];
+    place
+        .run(&second)
+        .fails(1)
+        .says(&["cannot create same.partial", "exists already"]);
+    end_inputs(running);
+    assert_eq!(place.files(), ["same"]);
+}
+
+#[test]
+fn trace_without_a_complete_chunk_says_that_nothing_was_recorded() {
+    let place = Place::new();
+    place
+        .run(&["record", "-q", "-o", "t", "--", "true"])
+        .succeeds();
+    let bytes = place.read("t");
+    for length in [1, 30, 260, 400] {
+        place.write("t.partial", &bytes[..length]);
+        let done = place
+            .run(&["analyze", "--format", "native", "t.partial"])
+            .fails(1);
+        let said = ["nothing was recorded", "no complete chunk"];
+        assert!(
+            said.iter().any(|text| done.err.contains(text)),
+            "{length}: {}",
+            done.err
+        );
+    }
 }
 
 #[test]

@@ -18,7 +18,10 @@ use crate::sync_ahead::SyncThread;
 
 mod beside;
 
-use beside::{Beside, link, rename, temporary};
+use beside::{Beside, Left, link, numbered_partial, rename, temporary};
+
+/// How many names for a file are tried where other programs take them at the same time.
+const NAMES_TRIED: u32 = 100;
 
 /// Paths of the unfinished files of this process, for [`AtomicFile::remove_unfinished`].
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -48,6 +51,8 @@ pub struct AtomicFile {
     target: PathBuf,
     beside: Beside,
     force: bool,
+    /// Whether it has its partial name.
+    has_partial: bool,
     kept: bool,
     written: Arc<AtomicU64>,
     ahead: Option<SyncThread>,
@@ -86,6 +91,7 @@ impl AtomicFile {
                     target: real,
                     beside: Beside::Target,
                     force,
+                    has_partial: false,
                     kept: false,
                     written: Arc::default(),
                     ahead: None,
@@ -114,6 +120,7 @@ impl AtomicFile {
             target: real,
             beside,
             force,
+            has_partial: false,
             kept: false,
             written: Arc::default(),
             ahead: None,
@@ -165,25 +172,72 @@ impl AtomicFile {
         Arc::clone(&self.written)
     }
 
-    /// Gives the unfinished file the name `TARGET.partial`, under which it stays if this program
-    /// dies or gives up: for recordings, of which a part is useful. Returns that path.
+    /// Gives the unfinished file the name `TARGET.partial`, so that other programs see that the
+    /// target is being written. It is removed if the file is dropped before
+    /// [`keep_partial`](Self::keep_partial). With `force` it replaces the file that a dead program
+    /// left; beside one that another program writes, it gets a number (`TARGET.2.partial`). Returns
+    /// that path.
     ///
     /// # Errors
-    /// [`FileError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is
-    /// no `force`.
-    pub fn keep_partial(&mut self) -> Result<&Path, FileError> {
-        if self.beside != Beside::Target && !self.kept {
-            let mut partial = self.target.clone().into_os_string();
-            partial.push(".partial");
-            let partial = PathBuf::from(partial);
-            self.give_name(&partial, "create")?;
+    /// [`FileError::Io`], of kind `AlreadyExists` if there is such a file and no `force`.
+    pub fn name_partial(&mut self) -> Result<&Path, FileError> {
+        if self.beside != Beside::Target && !self.has_partial {
+            // Other programs see by the lock that the file is being written. Where the file system
+            // has no locks, they take it for one that was left.
+            let _ = self.out.get_ref().try_lock();
+            let partial = self.partial_name()?;
+            unfinished().insert(partial.clone());
             self.beside = Beside::Named(partial);
-            self.kept = true;
+            self.has_partial = true;
         }
         match &self.beside {
             Beside::Named(path) => Ok(path),
             _ => Ok(&self.target),
         }
+    }
+
+    /// Gives the unfinished file the first name for partial files that no other program uses.
+    fn partial_name(&self) -> Result<PathBuf, FileError> {
+        let mut number = 1;
+        loop {
+            let partial = numbered_partial(&self.target, number);
+            match self.give_name(&partial, "create", false) {
+                Ok(()) => return Ok(partial),
+                Err(error) if !self.force || !error.is_taken() => return Err(error),
+                Err(_) => {}
+            }
+            match Left::at(&partial) {
+                // Only the program that has locked the file may replace it.
+                Left::Locked(_lock) => {
+                    self.give_name(&partial, "create", true)?;
+                    return Ok(partial);
+                }
+                Left::InUse => number += 1,
+                Left::Gone => {}
+            }
+        }
+    }
+
+    /// Keeps the unfinished file under its [partial name](Self::name_partial) if this program dies
+    /// or gives up: for recordings, of which a part is useful. Returns that path.
+    ///
+    /// # Errors
+    /// Those of [`name_partial`](Self::name_partial).
+    pub fn keep_partial(&mut self) -> Result<&Path, FileError> {
+        self.name_partial()?;
+        self.kept = self.has_partial;
+        match &self.beside {
+            Beside::Named(path) => {
+                unfinished().remove(path);
+                Ok(path)
+            }
+            _ => Ok(&self.target),
+        }
+    }
+
+    /// Another target in the same directory, for a file whose name depends on that of another one.
+    pub fn rename_target(&mut self, target: &Path) {
+        target.clone_into(&mut self.target);
     }
 
     /// Flushes everything to the disk and gives the file its name. Returns that name.
@@ -193,6 +247,26 @@ impl AtomicFile {
     /// here), or if another program has made the target meanwhile and there is no `force`. The
     /// target is then unchanged.
     pub fn commit(mut self) -> Result<PathBuf, FileError> {
+        self.finish()
+    }
+
+    /// As [`commit`](Self::commit), but if another program has made the target meanwhile, the file
+    /// gets the name that `next` returns: for results with numbers in their names.
+    ///
+    /// # Errors
+    /// Those of [`commit`](Self::commit).
+    pub fn commit_or(mut self, mut next: impl FnMut() -> PathBuf) -> Result<PathBuf, FileError> {
+        for _ in 0..NAMES_TRIED {
+            match self.finish() {
+                Err(error) if error.is_taken() => self.target = next(),
+                done => return done,
+            }
+        }
+        self.finish()
+    }
+
+    /// Commits; after a failure, it can be called again.
+    fn finish(&mut self) -> Result<PathBuf, FileError> {
         let failed = |error| FileError::io("write", &self.target, explained(error));
         let flushed = self.out.flush();
         flushed.map_err(failed)?;
@@ -204,17 +278,17 @@ impl AtomicFile {
             .map_or(Ok(()), SyncThread::end)
             .map_err(failed)?;
         self.out.get_ref().sync_all().map_err(failed)?;
-        self.give_name(&self.target, "write")?;
+        self.give_name(&self.target, "write", self.force)?;
         self.beside = Beside::Target;
         Ok(self.target.clone())
     }
 
     /// Gives the file a name; a file that has it is replaced only with `force`. On success, removes
     /// it from the list of unfinished files.
-    fn give_name(&self, name: &Path, action: &'static str) -> Result<(), FileError> {
+    fn give_name(&self, name: &Path, action: &'static str, force: bool) -> Result<(), FileError> {
         let named = match &self.beside {
-            Beside::Named(path) => rename(path, name, self.force),
-            _ => link(self.out.get_ref(), name, self.force),
+            Beside::Named(path) => rename(path, name, force),
+            _ => link(self.out.get_ref(), name, force),
         };
         named.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(name),

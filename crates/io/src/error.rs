@@ -56,4 +56,9 @@ impl FileError {
             source,
         }
     }
+
+    /// Whether a file could not be created because another one has its name.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, FileError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists)
+    }
 }

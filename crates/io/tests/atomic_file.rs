@@ -140,6 +140,57 @@ fn partial_file_is_kept_until_it_is_complete() {
 }
 
 #[test]
+fn partial_name_that_is_in_use_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    fs::write(folder.path().join("a.partial"), b"left by a dead program").unwrap();
+    let begin = |content: &[u8]| {
+        let mut file = AtomicFile::create(&target, true).unwrap();
+        file.name_partial().unwrap();
+        file.write_all(content).unwrap();
+        file
+    };
+    let (first, second, third) = (begin(b"1"), begin(b"2"), begin(b"3"));
+    let partial = ["a.2.partial", "a.3.partial", "a.partial"];
+    assert_eq!(names(folder.path()), partial);
+    for (file, content) in [(second, b"2"), (first, b"1"), (third, b"3")] {
+        file.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), content);
+    }
+    assert_eq!(names(folder.path()), ["a"]);
+}
+
+#[test]
+fn partial_file_that_is_not_kept_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    let mut file = AtomicFile::create(&target, false).unwrap();
+    file.name_partial().unwrap();
+    assert_eq!(names(folder.path()), ["a.partial"]);
+    drop(file);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn commit_goes_on_with_the_next_name_that_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |number: u32| folder.path().join(format!("a.{number}"));
+    let mut file = AtomicFile::create(&path(1), false).unwrap();
+    file.write_all(b"mine").unwrap();
+    for number in 1..4 {
+        fs::write(path(number), b"another's").unwrap();
+    }
+    let mut number = 1;
+    let next = || {
+        number += 1;
+        path(number)
+    };
+    assert_eq!(file.commit_or(next).unwrap(), path(4));
+    assert_eq!(fs::read(path(4)).unwrap(), b"mine");
+    assert_eq!(fs::read(path(3)).unwrap(), b"another's");
+}
+
+#[test]
 fn two_files_for_one_target_do_not_share_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");

@@ -54,7 +54,7 @@ pub use available::available_memory;
 pub use error::Error;
 pub use machine::this_machine;
 pub use options::{AnalysisOptions, MOST_PATHS};
-pub use recording::{Recorded, RecordingOptions, record, record_program};
+pub use recording::{Recorded, RecordingError, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};
 pub use tallied::TalliedHistogram;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use reuselens_attribute::DataFilter;
 use reuselens_capture::{Delivered, Launch, Running};
-use reuselens_hugepages::out_of_memory;
+use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_io::AtomicFile;
 use reuselens_rltrace as native;
 use reuselens_trace::{
@@ -63,8 +63,6 @@ impl Recorded {
 /// What is kept of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RecordingOptions {
-    /// Overwrite the file.
-    pub force: bool,
     /// Stop recording before the next chunk, if as large as the largest so far, would make the file
     /// so large, its index and ending included. The first chunk is written in any case, and so are
     /// events behind the stop.
@@ -73,38 +71,72 @@ pub struct RecordingOptions {
     pub data: DataFilter,
 }
 
-/// Runs a program and writes what it does into a native trace file at `path`. While it is written
-/// the file is called `PATH.partial`; if this process dies, that file is readable up to its last
-/// whole chunk. `None`, and no file, if the program has no run time of ours in it.
+/// Runs a program and writes what it does into a native trace file. While it is written, the file
+/// has its partial name; if this process dies, that file is readable up to its last whole chunk.
+/// Returns what was recorded; `None`, and no file, if the program has no run time of ours in it.
+///
+/// If the file cannot be written on (a full disk), what was written so far stays under the partial
+/// name. The program goes on unseen, and this function waits for its end.
 ///
 /// # Errors
-/// If the file exists and `force` is not set, or cannot be written (a full disk: what was written
-/// so far stays under its partial name), or the program cannot be run.
+/// If the file cannot be written, or the program cannot be run.
 pub fn record_program(
     launch: &Launch,
-    path: &Path,
+    mut file: AtomicFile,
     options: &RecordingOptions,
-) -> Result<Option<Recorded>, Error> {
-    let file = AtomicFile::create(path, options.force)?;
+) -> Result<Option<Recorded>, RecordingError> {
+    // Before the program starts: a name that another recording uses is refused without a run.
+    let partial = file.name_partial()?.to_owned();
     let mut running = Running::start(launch)?;
-    let recorded = write(&mut Program(&mut running), file, path, options)?;
+    let written = catch(|| write(&mut Program(&mut running), file, options));
+    let recorded = match written.unwrap_or_else(|refused| Err(refused.into())) {
+        Ok(recorded) => recorded,
+        Err(error) => {
+            running.stop("when the trace could not be written".to_owned());
+            return Err(RecordingError {
+                error,
+                ended: Some(running.wait()),
+                partial: partial.exists().then_some(partial),
+            });
+        }
+    };
     running.check_seen()?;
     Ok(recorded.filter(|_| running.saw_run_time()))
 }
 
-/// Writes all of `source` into a native trace file at `path`; as [`record_program`] otherwise.
-/// `None` if there is nothing in it.
+/// Why a program was not recorded to its end.
+#[derive(Debug)]
+pub struct RecordingError {
+    /// The reason.
+    pub error: Error,
+    /// How the program ended; `None` if it was not started, or not seen.
+    pub ended: Option<ProcessEnd>,
+    /// The file with what was recorded until then.
+    pub partial: Option<PathBuf>,
+}
+
+impl<E: Into<Error>> From<E> for RecordingError {
+    fn from(error: E) -> Self {
+        RecordingError {
+            error: error.into(),
+            ended: None,
+            partial: None,
+        }
+    }
+}
+
+/// Writes all of `source` into a native trace file at `path`, which has its partial name until it is
+/// complete. `None`, and no file, if there is nothing in it.
 ///
 /// # Errors
-/// As for [`record_program`].
+/// If the file exists and `force` is not set, or it cannot be written.
 pub fn record(
     source: &mut dyn Source,
     path: &Path,
     force: bool,
 ) -> Result<Option<Recorded>, Error> {
     let file = AtomicFile::create(path, force)?;
-    let options = RecordingOptions::default();
-    write(&mut Others(source), file, path, &options)
+    write(&mut Others(source), file, &RecordingOptions::default())
 }
 
 /// What is recorded.
@@ -262,9 +294,9 @@ fn keep(file: &mut AtomicFile) -> Result<(), TraceError> {
 fn write(
     source: &mut impl Recordable,
     mut file: AtomicFile,
-    path: &Path,
     options: &RecordingOptions,
 ) -> Result<Option<Recorded>, Error> {
+    let path = &file.target().to_owned();
     let mut pieces = Pieces::default();
     // What is left out is said of rows.
     let rows = options.data != DataFilter::All;

@@ -79,8 +79,10 @@ impl Args {
         let shown = ShownProfile::new(&profile);
         let rendered = self.show.render(&shown, &name, ProfileOrigin::RanHere)?;
         let again = "change something, profile again";
-        results.finish(&shown, &rendered, &self.show, again)?;
-        Ok(status(&name, ended, self.pass_status, false))
+        match results.finish(&shown, &rendered, &self.show, again) {
+            Ok(()) => Ok(status(&name, ended, self.pass_status, false)),
+            Err(error) => failed_beside(error, &name, ended, self.pass_status),
+        }
     }
 
     /// A program that uses CUDA: what its kernels do is analysed.
@@ -150,10 +152,18 @@ impl HostCapture {
         let words = launch.command.iter();
         let words = words.map(|word| word.to_string_lossy().into_owned());
         let (words, options) = (words.collect(), &self.options);
-        let mut profile = reuselens::analyze(&mut running, words, options, &mut |progress| {
+        let analyzed = reuselens::analyze(&mut running, words, options, &mut |progress| {
             meter.tick(progress)
-        })?;
+        });
         meter.finish();
+        let mut profile = match analyzed {
+            Ok(profile) => profile,
+            Err(error) => {
+                // The program has a terminal, and files that others wait for.
+                running.wait();
+                return Err(error.into());
+            }
+        };
         running.check_seen()?;
         if !running.saw_run_time() {
             anyhow::bail!(not_instrumented(&launch.command));
@@ -217,9 +227,43 @@ pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode
         }
         _ => {}
     }
+    match pass {
+        true => ExitCode::from(exit_status(ended)),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// The exit status of a program as shells have it: 128 plus the number of the signal that ended it.
+fn exit_status(ended: ProcessEnd) -> u8 {
     match ended {
-        ProcessEnd::Exit(status) if pass => ExitCode::from((status & 0xff) as u8),
-        ProcessEnd::Signal(signal) if pass => ExitCode::from((128 + (signal & 0x7f)) as u8),
-        _ => ExitCode::SUCCESS,
+        ProcessEnd::Exit(status) => (status & 0xff) as u8,
+        ProcessEnd::Signal(signal) => (128 + (signal & 0x7f)) as u8,
+        ProcessEnd::Unknown => 0,
+    }
+}
+
+/// The end of a command that failed while its program ran to its end: prints how the program ended
+/// if that was not well. Its exit status is passed on if it is one of a failure too.
+pub fn failed_beside(
+    error: anyhow::Error,
+    name: &str,
+    ended: ProcessEnd,
+    pass: bool,
+) -> exit::Outcome {
+    match ended {
+        ProcessEnd::Signal(signal) => {
+            tell!("reuselens: {name} was ended by {}", signal_name(signal));
+        }
+        ProcessEnd::Exit(status) if status != 0 => {
+            tell!("reuselens: {name} exited with status {status}");
+        }
+        _ => {}
+    }
+    match exit_status(ended) {
+        status if pass && status != 0 => {
+            exit::report(&error);
+            Ok(ExitCode::from(status))
+        }
+        _ => Err(error),
     }
 }

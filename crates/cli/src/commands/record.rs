@@ -1,21 +1,21 @@
 //! `reuselens record`: runs a program and writes the trace of its accesses.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use reuselens::RecordingOptions;
 use reuselens::capture::{Launch, carries_basic_blocks};
-use reuselens::io::FileError;
-use reuselens::trace::{ProcessEnd, TraceError};
+use reuselens::io::{AtomicFile, FileError};
+use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted};
+use reuselens::{RecordingError, RecordingOptions};
 
-use super::profile::{not_instrumented, program_name, status};
+use super::profile::{failed_beside, not_instrumented, program_name, status};
 use crate::control::{Control, refuse_gaps};
 use crate::cuda::{CudaArgs, CudaProgram, is_cuda, refuse_unused};
 use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
-use crate::output::numbered;
+use crate::output::first_free;
 use crate::say::say;
 use crate::typed::TypedOptions;
 use crate::warnings;
@@ -120,12 +120,11 @@ impl Args {
             .into());
         }
         let name = program_name(&self.command);
-        let path = self.output.unwrap_or_else(|| match self.force {
-            true => PathBuf::from(format!("{name}.rltrace")),
-            false => numbered(&name, &["rltrace", "rltrace.partial"]),
-        });
         let control = self.control.options(self.max_size.is_some())?;
         refuse_gaps(&control, self.basic_blocks)?;
+        let (file, path) = self
+            .begin(&name)
+            .map_err(|error| without_force(error.into(), &self.command))?;
         let launch = Launch {
             command: self.command.clone(),
             randomise: self.randomise,
@@ -136,12 +135,13 @@ impl Args {
             ..Launch::default()
         };
         let options = RecordingOptions {
-            force: self.force,
             max_size: self.max_size,
             data: self.data.into(),
         };
-        let recorded = reuselens::record_program(&launch, &path, &options)
-            .map_err(|error| without_force(what_is_left(error, &path), &self.command))?;
+        let recorded = match reuselens::record_program(&launch, file, &options) {
+            Ok(recorded) => recorded,
+            Err(failed) => return self.failed(failed, &name),
+        };
         let Some(recorded) = recorded else {
             anyhow::bail!(not_instrumented(&self.command))
         };
@@ -164,25 +164,40 @@ impl Args {
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
         Ok(status(&name, ended, self.pass_status, !self.quiet))
     }
+
+    /// The trace file and its path. Without a name of its own it gets a number where the name is
+    /// taken, also by a recording that runs now.
+    fn begin(&self, name: &str) -> Result<(AtomicFile, PathBuf), FileError> {
+        let create = |path: PathBuf| {
+            let mut file = AtomicFile::create(&path, self.force)?;
+            file.name_partial()?;
+            Ok((file, path))
+        };
+        match &self.output {
+            Some(path) => create(path.clone()),
+            None if self.force => create(PathBuf::from(format!("{name}.rltrace"))),
+            None => first_free(name, &["rltrace", "rltrace.partial"], create),
+        }
+    }
+
+    /// The end of a command whose recording failed.
+    fn failed(&self, failed: RecordingError, name: &str) -> Outcome {
+        let error = what_is_left(failed.error, failed.partial);
+        match failed.ended {
+            Some(ended) => failed_beside(error, name, ended, self.pass_status),
+            None => Err(error),
+        }
+    }
 }
 
 /// Adds to an error the partial file that has the trace up to then.
-fn what_is_left(error: reuselens::Error, path: &Path) -> anyhow::Error {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let writing = matches!(
-        &error,
-        reuselens::Error::Trace(TraceError::File(FileError::Io {
-            action: "write",
-            ..
-        }))
-    );
-    if !writing || !partial.exists() {
+fn what_is_left(error: reuselens::Error, partial: Option<PathBuf>) -> anyhow::Error {
+    let Some(partial) = partial else {
         return error.into();
-    }
+    };
     let partial = partial.display();
-    anyhow::anyhow!(
+    let text = format!(
         "{error}; what was recorded before that is in {partial}: reuselens analyze {partial}"
-    )
+    );
+    anyhow::Error::from(error).context(text)
 }

@@ -77,6 +77,9 @@ pub struct GpuResults {
     run: AtomicFile,
     page: AtomicFile,
     path: PathBuf,
+    /// The name that gets a number where another run takes both paths meanwhile; `None` if they
+    /// were asked for.
+    numbered: Option<String>,
     /// The command by which another run is made.
     pub again: &'static str,
 }
@@ -96,6 +99,7 @@ impl GpuResults {
             run: AtomicFile::create(&path, show.force)?,
             page: AtomicFile::create(&path.with_extension("html"), show.force)?,
             path,
+            numbered: (output.is_none() && !show.force).then(|| name.to_owned()),
             again: "profile",
         })
     }
@@ -103,7 +107,11 @@ impl GpuResults {
     /// Begins the files with what the host's code accesses: NAME.host.rlprof and NAME.host.html.
     pub fn begin_host(&self, show: &Show) -> anyhow::Result<Results> {
         let path = self.path.with_extension("host.rlprof");
-        Results::begin(Some(&path), &stem(&path), show.force)
+        let mut results = Results::begin(Some(&path), &stem(&path), show.force)?;
+        if let Some(name) = &self.numbered {
+            results.number(name, ["host.rlprof", "host.html"]);
+        }
+        Ok(results)
     }
 
     /// Writes the files, then exports and summary, and prints what to do next.
@@ -115,11 +123,15 @@ impl GpuResults {
         self.run
             .write_all(json.as_bytes())
             .with_context(|| failed(&self.path))?;
-        let page_path = self.path.with_extension("html");
         self.page
             .write_all(page.as_bytes())
-            .with_context(|| failed(&page_path))?;
-        self.run.commit()?;
+            .with_context(|| failed(&self.path.with_extension("html")))?;
+        if let Some(name) = &self.numbered {
+            self.path = self.run.commit_or(|| numbered(name, &[ENDING, "html"]))?;
+            self.page.rename_target(&self.path.with_extension("html"));
+        } else {
+            self.run.commit()?;
+        }
         self.page.commit()?;
         if let Some(path) = &show.json {
             write_text(path, &json, show.force)?;
@@ -141,7 +153,7 @@ impl GpuResults {
         write_text(Path::new("-"), &gpu_text(&summed, &options), false)?;
         show.say(&format!(
             "\nPage:    {}  (open it in a browser)",
-            page_path.display()
+            self.path.with_extension("html").display()
         ))?;
         show.say(&format!("Run:     {}", self.path.display()))?;
         if let Some(host) = &run.host {

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::unfinished;
+use super::{identity, unfinished};
 
 /// Where the bytes are.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,6 +71,50 @@ pub(super) fn rename(from: &Path, to: &Path, force: bool) -> std::io::Result<()>
             Err(_) => fs::rename(from, to),
         },
         done => Ok(done?),
+    }
+}
+
+/// The name of a partial file: `TARGET.partial`, then `TARGET.2.partial` and so on.
+pub(super) fn numbered_partial(target: &Path, number: u32) -> PathBuf {
+    let mut name = target.as_os_str().to_owned();
+    match number {
+        1 => name.push(".partial"),
+        _ => name.push(format!(".{number}.partial")),
+    }
+    PathBuf::from(name)
+}
+
+/// A partial file that was there before.
+pub(super) enum Left {
+    /// The program that wrote it is dead. Nobody else replaces it while this lock is held; there
+    /// is none where the file cannot be opened or locked.
+    Locked(Option<File>),
+    /// A program writes it.
+    InUse,
+    /// It has just been renamed, removed or replaced.
+    Gone,
+}
+
+impl Left {
+    /// What is at `path`.
+    pub(super) fn at(path: &Path) -> Left {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Left::Gone,
+            Err(_) => return Left::Locked(None),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Left::InUse,
+            Err(fs::TryLockError::Error(_)) => return Left::Locked(None),
+        }
+        // It may have been replaced before it was locked.
+        match (fs::metadata(path), file.metadata()) {
+            (Ok(there), Ok(locked)) if identity(&there) == identity(&locked) => {
+                Left::Locked(Some(file))
+            }
+            _ => Left::Gone,
+        }
     }
 }
 
