@@ -41,15 +41,21 @@ pub fn code(outcome: Outcome) -> ExitCode {
 
 /// Usage errors, `--help` and `--version`, as clap words them.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && console::arguments_have_controls() {
+    if !error.use_stderr() {
+        return match console::asked_for(|| error.print()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                tell!("presponse: {}", console::message(&error));
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if console::arguments_have_controls() {
         // The text is coloured: without colours it can be made harmless.
         console::error_text(&error.render().to_string());
     } else {
-        // A closed output is no reason to fail.
+        // The exit code says it too.
         let _ = error.print();
     }
-    match error.use_stderr() {
-        true => ExitCode::from(2),
-        false => ExitCode::SUCCESS,
-    }
+    ExitCode::from(2)
 }

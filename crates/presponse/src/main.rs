@@ -12,6 +12,7 @@ mod device;
 mod differences;
 mod exit;
 mod input;
+mod interrupt;
 mod latency;
 mod page;
 mod peers;
@@ -27,6 +28,7 @@ mod timeline;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    interrupt::listen();
     match commands::Cli::read() {
         Ok(cli) => exit::code(cli.command.run()),
         Err(error) => exit::usage(&error),

@@ -359,3 +359,34 @@ fn more_vertices_than_memory_are_refused() {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("200,000,000 vertices need"), "{error}");
 }
+
+#[test]
+fn closed_standard_output_is_an_error_of_every_command() {
+    let place = Place::new();
+    place.write("graph", GRAPH);
+    place.write("stream", "+ 1 2\n- 10 20\n");
+    for words in [
+        "--help",
+        "--version",
+        "serve --help",
+        "run graph --stream stream",
+        "compare graph --stream stream",
+        "speculate graph --stream stream",
+        "generate delaunay --vertices 9",
+        "export graph --stream stream",
+        "serve graph --socket socket",
+    ] {
+        let line = format!("exec \"$0\" {words} >&-");
+        let done = Command::new("sh")
+            .args(["-c", &line, env!("CARGO_BIN_EXE_presponse")])
+            .current_dir(place.path("."))
+            .output()
+            .unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{words}: {error}");
+        assert!(
+            error.contains("cannot write to standard output: it is closed"),
+            "{words}: {error}"
+        );
+    }
+}

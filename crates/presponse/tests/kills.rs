@@ -1,12 +1,13 @@
 //! `serve`, killed at random moments: what was acknowledged is there after the next start.
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::common::model::{Draws, Model, draw_batch, request};
-use crate::common::{Client, Place, Service};
+use crate::common::{Client, Place, Service, presponse};
 
 #[test]
 fn acknowledged_updates_outlast_kills_at_random_moments() {
@@ -104,4 +105,41 @@ fn changed_ahead(client: &mut Client) -> Option<u64> {
     let sent = client.send(b"statistics\n");
     let reply = sent.then(|| client.reply()).flatten()?;
     reply["speculation"]["ahead"].as_u64()
+}
+
+#[test]
+fn service_killed_while_it_starts_has_its_graph_or_refuses_a_start_without() {
+    let place = Place::new();
+    place.write("graph", "1 2\n2 3\n");
+    let mut draws = Draws(47);
+    for round in 0..30 {
+        let state = place.path(&format!("state{round}"));
+        let (state, socket) = (state.to_str().unwrap(), place.path("socket"));
+        let keep = ["--state", state, "--socket", socket.to_str().unwrap(), "-q"];
+        let mut first =
+            presponse(&[&["serve", place.path("graph").to_str().unwrap()], &keep[..]].concat())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+        std::thread::sleep(Duration::from_micros(draws.below(15_000)));
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let has = |name: &str| Path::new(state).join(name).exists();
+        assert!(has("snapshot-0") || !has("log-0"), "round {round}");
+        if has("snapshot-0") {
+            let service = Service::start(&socket, &["--state", state]);
+            let reply = service.client().ask("totals\n");
+            assert_eq!(
+                (&reply["batch"], &reply["reached"]),
+                (&json!(0), &json!(3)),
+                "{reply}"
+            );
+        } else if has("lock") {
+            let (code, error) = place.fail(&[&["serve"], &keep[..]].concat());
+            assert!(
+                code == 1 && error.contains("name the graph again"),
+                "{error}"
+            );
+        }
+    }
 }

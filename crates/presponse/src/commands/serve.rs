@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use anyhow::Context as _;
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_units::counted;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::shared::GraphOptions;
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
+use crate::interrupt;
 use crate::say::{say, tell};
 use crate::service::client::{self, ClientContext};
 use crate::service::confirmed::Replica;
@@ -25,7 +25,7 @@ use crate::service::statistics::ServiceStatistics;
 use crate::service::writer::{BatchWriter, WriterRequest};
 use crate::service::{Confirmed, Listener, Speculator};
 use crate::speculation::SpeculationKind;
-use crate::state::{Recover, Recovered, Snapshot, StateFolder, SyncPolicy};
+use crate::state::{Recover, RecoverOrBegin, Recovered, Snapshot, StateFolder, SyncPolicy};
 
 /// Requests that wait for the writer; further clients wait to send.
 const WAITING: usize = 256;
@@ -106,16 +106,51 @@ pub struct Args {
 }
 
 /// A graph whose edges are collected before the answers are computed once.
-struct Begin {
+struct Begin<'a> {
+    args: &'a Args,
     kind: EdgeKind,
     names: VertexNames,
     graph: SortedGraph,
-    /// The root of the snapshot; without one, the vertex that comes first.
+    /// The vertex from which depths are counted.
     root: VertexId,
     is_recovered: bool,
 }
 
-impl Recover for Begin {
+impl Begin<'_> {
+    /// Reads the graph of the command line.
+    fn read_graph(&mut self) -> anyhow::Result<()> {
+        let args = self.args;
+        if let Some(path) = &args.graph {
+            let ready = args.from.read(Some(path), args.quiet)?;
+            (self.names, self.graph) = (ready.names, ready.graph);
+        }
+        self.root = args.from.root_number(&mut self.names)?;
+        self.graph.grow(self.names.len() as VertexId);
+        Ok(())
+    }
+}
+
+impl RecoverOrBegin for Begin<'_> {
+    fn first(&mut self, was_begun: bool) -> anyhow::Result<Snapshot> {
+        if let (true, None, Some(state)) = (was_begun, &self.args.graph, &self.args.state) {
+            let state = state.display();
+            anyhow::bail!(
+                "{state} has no graph: the service that began it was ended before it had written one; name the graph \
+                 again, or remove {state} to begin with an empty one"
+            );
+        }
+        self.read_graph()?;
+        Ok(Snapshot {
+            batch: 0,
+            kind: self.kind,
+            root: self.root,
+            names: self.names.clone(),
+            edges: self.graph.edge_list(),
+        })
+    }
+}
+
+impl Recover for Begin<'_> {
     fn snapshot(&mut self, snapshot: Snapshot) -> anyhow::Result<()> {
         self.is_recovered = true;
         (self.names, self.root) = (snapshot.names, snapshot.root);
@@ -143,10 +178,7 @@ impl Args {
             None => Listener::tcp(self.listen)?,
         };
         let (writer, context) = self.begin(speculator)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-        }
+        let stop = interrupt::graceful();
         if !self.quiet {
             let state = context.confirmed.read();
             let vertices = counted(state.names.len(), "vertex", "vertices");
@@ -158,9 +190,8 @@ impl Args {
         // Programs wait for this line, so it comes even if quiet.
         say!("Listening at {}", listener.shown())?;
         let (requests, receiver) = sync_channel(WAITING);
-        let ends = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("writer".to_owned());
-        let thread = thread.spawn(move || writer.run(&receiver, || ends.load(Ordering::Relaxed)));
+        let thread = thread.spawn(move || writer.run(&receiver, || stop.load(Ordering::Relaxed)));
         let thread = thread.context("cannot start the thread that applies batches")?;
         let path = self.socket.clone();
         let accepting = std::thread::Builder::new().name("listener".to_owned());
@@ -200,6 +231,7 @@ impl Args {
     ) -> anyhow::Result<(BatchWriter, Arc<ClientContext>)> {
         let kind = self.from.kind();
         let mut begin = Begin {
+            args: self,
             kind,
             names: VertexNames::new(),
             graph: SortedGraph::new(kind, 0),
@@ -209,38 +241,26 @@ impl Args {
         begin.graph.set_threads(self.from.threads());
         let mut folder = None;
         let mut recovered = Recovered::default();
-        if let Some(path) = &self.state {
-            let (opened, found) = StateFolder::open(path, kind, self.sync, &mut begin)?;
-            (folder, recovered) = (Some(opened), found);
-            self.report(path, &recovered);
-        }
-        if let Some(path) = &self.graph {
-            if begin.is_recovered {
-                let (graph, state) = (
-                    path.display(),
-                    self.state.as_deref().unwrap_or(path).display(),
-                );
-                let what = "leave the graph out to go on, or name another folder";
-                return Err(WrongUsage(format!(
-                    "{state} has a graph already, so {graph} cannot be the one to begin with; {what}"
-                ))
-                .into());
+        match &self.state {
+            Some(path) => {
+                let (opened, found) = StateFolder::open(path, kind, self.sync, &mut begin)?;
+                (folder, recovered) = (Some(opened), found);
+                self.report(path, &recovered);
             }
-            let ready = self.from.read(Some(path), self.quiet)?;
-            (begin.names, begin.graph) = (ready.names, ready.graph);
+            None => begin.read_graph()?,
         }
-        let root = self.root(&mut begin)?;
+        if begin.is_recovered {
+            self.check_continued(&begin)?;
+        }
         begin.graph.grow(begin.names.len() as VertexId);
-        // The log has only changes: without the graph and the root they could not be replayed.
-        let has_more = self.graph.is_some() || !begin.names.is_empty();
-        let needs_snapshot = folder.is_some() && !begin.is_recovered && has_more;
+        let root = begin.root;
         let [one, other] = self.replicas(begin, root, recovered.batch);
         let context = Arc::new(ClientContext {
             confirmed: Confirmed::new(one, other),
             statistics: ServiceStatistics::new(),
             max_batch: self.max_batch,
         });
-        let mut writer = BatchWriter {
+        let writer = BatchWriter {
             batch: recovered.batch,
             folder,
             last_snapshot: recovered.batch,
@@ -249,35 +269,37 @@ impl Args {
             speculator,
             context: Arc::clone(&context),
         };
-        if needs_snapshot {
-            writer.snapshot().map_err(anyhow::Error::msg)?;
-        }
         Ok((writer, context))
     }
 
-    /// The number of the root: that of the folder if it has a graph, else that of `--root`.
-    fn root(&self, begin: &mut Begin) -> anyhow::Result<VertexId> {
-        if !begin.is_recovered {
-            return self.from.root_number(&mut begin.names);
+    /// Refuses a graph or a root beside those of the folder.
+    fn check_continued(&self, begin: &Begin<'_>) -> anyhow::Result<()> {
+        let state = self.state.as_deref().unwrap_or("the folder".as_ref());
+        let state = state.display();
+        if let Some(graph) = &self.graph {
+            let graph = graph.display();
+            return Err(WrongUsage(format!(
+                "{state} has a graph already, so {graph} cannot be the one to begin with; leave the graph out to go \
+                 on, or name another folder"
+            ))
+            .into());
         }
         let kept = begin.names.id(begin.root);
         if self.from.root.is_some_and(|asked| Some(asked) != kept) {
-            let state = self.state.as_deref().unwrap_or("the folder".as_ref());
             let root = match kept {
                 Some(id) => format!("vertex {id}"),
                 None => "the vertex that comes first".to_owned(),
             };
             return Err(WrongUsage(format!(
-                "{} counts depths from {root}; leave out --root to go on, or name another folder",
-                state.display()
+                "{state} counts depths from {root}; leave out --root to go on, or name another folder"
             ))
             .into());
         }
-        Ok(begin.root)
+        Ok(())
     }
 
     /// The two replicas of the state to begin with, computed at the same time.
-    fn replicas(&self, begin: Begin, root: VertexId, batch: u64) -> [Replica; 2] {
+    fn replicas(&self, begin: Begin<'_>, root: VertexId, batch: u64) -> [Replica; 2] {
         let threads = self.from.threads();
         let answers = |graph| Answers::new(graph, root, Rules::Ours, threads);
         let copy = begin.graph.clone();

@@ -6,9 +6,11 @@
 //! | `log-B` | the batches after B, in order ([`log`]) |
 //! | `lock` | locked by the process that writes the folder |
 //!
-//! The state is the newest snapshot and all batches after it. A snapshot begins with a new log, is
+//! The state is the newest snapshot and all batches after it. The first file of a folder is the
+//! snapshot of the graph to begin with; its log follows. A later snapshot begins with a new log, is
 //! written beside and renamed, and only then the files before it are removed: a crash at any moment
-//! leaves a snapshot and all logs that follow it.
+//! leaves nothing, or a snapshot and all logs that follow it. Logs without a snapshot are refused:
+//! the graph that they change is missing.
 //!
 //! A log may end in a record that was cut off, and a log may have no complete head: both are
 //! dropped. Their batches were not acknowledged, or the policy let that be before they were on the
@@ -43,6 +45,8 @@ pub struct StateFolder {
 pub struct Recovered {
     /// The last batch.
     pub batch: u64,
+    /// The batch of the snapshot; `None` if there is none, and so nothing at all.
+    pub snapshot: Option<u64>,
     /// Batches that were read from logs.
     pub replayed: u64,
     /// Bytes that were dropped: those at the end of the last log, and of logs without a head.
@@ -58,18 +62,26 @@ pub trait Recover {
     fn batch(&mut self, batch: u64, changes: &[StreamRecord]) -> anyhow::Result<()>;
 }
 
+/// Takes what a folder has, and knows what to begin with if it has nothing.
+pub trait RecoverOrBegin: Recover {
+    /// The graph of batch 0. Called for a folder without a state, and then nothing else is.
+    /// `was_begun` says that an earlier process ended before it had written its own.
+    fn first(&mut self, was_begun: bool) -> anyhow::Result<Snapshot>;
+}
+
 impl StateFolder {
     /// Opens a folder, or makes it, and gives `recover` what is in it. A record that was cut off at
-    /// the end is removed.
+    /// the end is removed. A folder without a state gets the graph that `recover` begins with: it is
+    /// on the disk when this function returns.
     ///
     /// # Errors
     /// If the folder cannot be read or written, another process has it open, it is of a graph of
-    /// the other kind, or something in it is damaged.
+    /// the other kind, or something in it is damaged or missing.
     pub fn open(
         folder: &Path,
         kind: EdgeKind,
         policy: SyncPolicy,
-        recover: &mut dyn Recover,
+        recover: &mut dyn RecoverOrBegin,
     ) -> anyhow::Result<(Self, Recovered)> {
         let shown = folder.display();
         let parents = create_folder(folder);
@@ -77,6 +89,7 @@ impl StateFolder {
         for parent in parents {
             sync_folder(&parent)?;
         }
+        let was_begun = folder.join(LOCK).exists();
         let lock = lock(folder)?;
         let (recovered, last) = read(folder, kind, recover)?;
         for (_, path) in files(folder)? {
@@ -84,6 +97,11 @@ impl StateFolder {
                 // What stays is skipped again.
                 let _ = fs::remove_file(path);
             }
+        }
+        if recovered.snapshot.is_none() {
+            // Before its log: a log alone does not say what graph it changes.
+            recover.first(was_begun)?.write(&snapshot_path(folder, 0))?;
+            sync_folder(folder)?;
         }
         let log = match last {
             Some((path, length)) => UpdateLog::reopen(&path, length, policy),
@@ -180,7 +198,7 @@ fn read(
     if let Some((batch, path)) = all.iter().rev().find(|(_, path)| !is_log(path)) {
         let snapshot = Snapshot::read(path)?;
         check_kind(path, snapshot.kind, kind)?;
-        recovered.batch = *batch;
+        (recovered.batch, recovered.snapshot) = (*batch, Some(*batch));
         recover.snapshot(snapshot)?;
     }
     let (mut logs, mut headless) = (Vec::new(), 0);
@@ -191,6 +209,16 @@ fn read(
             true => headless += length_of(&path)?,
             false => {}
         }
+    }
+    if recovered.snapshot.is_none()
+        && let Some(log) = logs.first()
+    {
+        anyhow::bail!(
+            "{} is there without a snapshot, so the graph that it changes is missing: restore the newest snapshot-N \
+             of {} from a copy, or remove the folder to begin again",
+            log.display(),
+            folder.display()
+        );
     }
     let mut last = None;
     for (at, path) in logs.iter().enumerate() {
@@ -258,6 +286,7 @@ fn check_kind(path: &Path, found: EdgeKind, wanted: EdgeKind) -> anyhow::Result<
 
 const SNAPSHOT: &str = "snapshot-";
 const LOG: &str = "log-";
+const LOCK: &str = "lock";
 
 fn snapshot_path(folder: &Path, batch: u64) -> PathBuf {
     folder.join(format!("{SNAPSHOT}{batch}"))
@@ -314,7 +343,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<(u64, PathBuf)>> {
 }
 
 fn lock(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join("lock");
+    let path = folder.join(LOCK);
     let shown = path.display();
     let file = File::options().create(true).append(true).open(&path);
     let file = file.with_context(|| format!("cannot create {shown}"))?;

@@ -26,6 +26,12 @@ impl Recover for Kept {
     }
 }
 
+impl RecoverOrBegin for Kept {
+    fn first(&mut self, _: bool) -> anyhow::Result<Snapshot> {
+        Ok(snapshot(0))
+    }
+}
+
 const KIND: EdgeKind = EdgeKind::Undirected;
 
 fn open(folder: &Path) -> anyhow::Result<(StateFolder, Recovered, Kept)> {
@@ -292,8 +298,70 @@ fn logs_without_a_head_are_skipped_wherever_they_are() {
             headless(batch - 3);
         }
         fs::remove_file(log_path(place.path(), 0)).unwrap();
+        fs::remove_file(snapshot_path(place.path(), 0)).unwrap();
         assert_eq!(kind_of(place.path()).unwrap(), None);
     }
+}
+
+#[test]
+fn log_without_a_snapshot_is_refused() {
+    for batches in [0, 3] {
+        let place = tempfile::tempdir().unwrap();
+        let (mut folder, ..) = open(place.path()).unwrap();
+        append(&mut folder, 1..=batches);
+        drop(folder);
+        fs::remove_file(snapshot_path(place.path(), 0)).unwrap();
+        let read = read_only(place.path(), KIND, &mut Kept::default());
+        for error in [open(place.path()).err().unwrap(), read.unwrap_err()] {
+            let error = error.to_string();
+            assert!(
+                error.contains("log-0 is there without a snapshot"),
+                "{error}"
+            );
+        }
+        assert!(!snapshot_path(place.path(), 0).exists());
+    }
+}
+
+#[test]
+fn folder_that_was_left_before_its_first_log_is_continued() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, recovered, _) = open(place.path()).unwrap();
+    assert_eq!(recovered.snapshot, None);
+    drop(folder);
+    let log = log_path(place.path(), 0);
+    for length in [None, Some(0), Some(log::HEAD_LENGTH - 1)] {
+        fs::remove_file(&log).unwrap();
+        if let Some(length) = length {
+            fs::write(&log, vec![0; length as usize]).unwrap();
+        }
+        let (_folder, recovered, kept) = open(place.path()).unwrap();
+        assert_eq!((recovered.snapshot, recovered.batch), (Some(0), 0));
+        assert_eq!(kept.snapshot.unwrap().edges, snapshot(0).edges);
+        assert!(log.exists());
+    }
+}
+
+#[test]
+fn graph_that_cannot_be_read_leaves_a_folder_to_begin_in() {
+    struct Fails;
+    impl Recover for Fails {
+        fn snapshot(&mut self, _: Snapshot) -> anyhow::Result<()> {
+            unreachable!("the folder is empty")
+        }
+        fn batch(&mut self, _: u64, _: &[StreamRecord]) -> anyhow::Result<()> {
+            unreachable!("the folder is empty")
+        }
+    }
+    impl RecoverOrBegin for Fails {
+        fn first(&mut self, _: bool) -> anyhow::Result<Snapshot> {
+            anyhow::bail!("no graph")
+        }
+    }
+    let place = tempfile::tempdir().unwrap();
+    assert!(StateFolder::open(place.path(), KIND, SyncPolicy::Always, &mut Fails).is_err());
+    let (_, recovered, _) = open(place.path()).unwrap();
+    assert_eq!(recovered.snapshot, None);
 }
 
 #[test]

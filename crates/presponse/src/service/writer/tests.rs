@@ -9,7 +9,7 @@ use crate::answers::{Answers, Rules};
 use crate::service::Confirmed;
 use crate::service::confirmed::Replica;
 use crate::service::statistics::ServiceStatistics;
-use crate::state::{Recover, SyncPolicy};
+use crate::state::{Recover, RecoverOrBegin, SyncPolicy};
 
 /// Takes batches and forgets them.
 struct Forget;
@@ -21,6 +21,18 @@ impl Recover for Forget {
 
     fn batch(&mut self, _: u64, _: &[StreamRecord]) -> anyhow::Result<()> {
         Ok(())
+    }
+}
+
+impl RecoverOrBegin for Forget {
+    fn first(&mut self, _: bool) -> anyhow::Result<Snapshot> {
+        Ok(Snapshot {
+            batch: 0,
+            kind: KIND,
+            root: 0,
+            names: VertexNames::new(),
+            edges: Vec::new(),
+        })
     }
 }
 
