@@ -1,4 +1,0 @@
-//! Any bytes, read as `csv`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| reuselens_fuzz::read(bytes, Some("csv")));

@@ -1,4 +1,0 @@
-//! Any bytes after the magic number of a zip file, unpacked and read as a trace.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| reuselens_fuzz::read_packed("zip", bytes));

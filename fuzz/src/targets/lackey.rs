@@ -1,0 +1,6 @@
+//! Any bytes, read as `lackey`.
+
+/// Runs the target on these bytes.
+pub fn run(bytes: &[u8]) {
+    crate::read(bytes, Some("lackey"));
+}
