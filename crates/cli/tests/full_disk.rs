@@ -96,17 +96,19 @@ fn a_recording_on_a_full_disk_stays_readable() {
 #[test]
 fn command_whose_file_is_full_waits_for_the_program_and_keeps_its_status() {
     let place = program();
-    // It has all of its output and its status after the limit is reached.
-    let runs = "sh -c './random; echo after; exit 7'";
-    for (options, code) in [("", 1), ("--pass-status", 7)] {
-        for words in [
-            format!("record -q -f {options} -o run.rltrace -- {runs}"),
-            format!("profile -q -f {options} -o run -- {runs}"),
-        ] {
-            let said = ["cannot write", "File too large", "sh exited with status 7"];
-            let done = limited(&place, 64, &words).ends_with(code).says(&said);
-            assert_eq!(done.out, "after\n", "{words}");
-        }
+    let short = "sh -c 'echo after; exit 7'";
+    // It has its output and its status long after the limit is reached.
+    let long = "sh -c './random; echo after; exit 7'";
+    for (verb, program, options, code) in [
+        ("profile", short, "", 1),
+        ("profile", short, "--pass-status", 7),
+        ("record", short, "", 1),
+        ("record", long, "--pass-status", 7),
+    ] {
+        let words = format!("{verb} -q -f {options} -o run.rltrace -- {program}");
+        let said = ["cannot write", "File too large", "sh exited with status 7"];
+        let done = limited(&place, 64, &words).ends_with(code).says(&said);
+        assert_eq!(done.out, "after\n", "{words}");
     }
     assert!(!place.path("run.rltrace").exists());
     readable(&place, "run.rltrace.partial");
@@ -204,9 +206,10 @@ fn closed_standard_output_is_an_error_of_every_command_that_prints() {
     ] {
         let said = ["cannot write to standard output: it is closed"];
         shell(words, ">&-").ends_with(1).says(&said);
-        shell(words, "> /dev/null").succeeds();
-        shell(words, "<> /dev/null >&0").succeeds();
     }
+    shell("--version", "> /dev/null").succeeds();
+    // Rust's start leaves such a descriptor where the output was closed.
+    shell("--version", "<> /dev/null >&0").succeeds();
     shell("convert a.din - --to text", ">&-")
         .fails(1)
         .says(&["cannot write -: it is closed"]);

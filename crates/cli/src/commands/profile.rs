@@ -227,10 +227,10 @@ pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode
         }
         _ => {}
     }
-    match pass {
-        true => ExitCode::from(exit_status(ended)),
-        false => ExitCode::SUCCESS,
+    if pass {
+        return ExitCode::from(exit_status(ended));
     }
+    ExitCode::SUCCESS
 }
 
 /// The exit status of a program as shells have it: 128 plus the number of the signal that ended it.

@@ -37,12 +37,11 @@ impl StandardOutput {
     /// # Errors
     /// If it was closed when the process began.
     pub fn check() -> io::Result<()> {
-        match WAS_CLOSED.load(Ordering::Relaxed) {
-            true => Err(io::Error::other(
-                "it is closed; leave out >&-, or write to /dev/null",
-            )),
-            false => Ok(()),
+        if WAS_CLOSED.load(Ordering::Relaxed) {
+            let what = "it is closed; leave out >&-, or write to /dev/null";
+            return Err(io::Error::other(what));
         }
+        Ok(())
     }
 }
 
