@@ -97,6 +97,23 @@ pub(crate) fn heap_name(wanting: Option<&Caller>) -> String {
     }
 }
 
+/// The run-time library of threads that a module is, by its file name; `None` for other modules.
+/// What it allocates is its own (teams, barriers, queues), and no line of the program asked for it.
+pub(crate) fn run_time(module: &str) -> Option<&'static str> {
+    const RUN_TIMES: [&str; 4] = ["libgomp", "libomp", "libiomp5", "libtbb"];
+    let rest = |name: &&str| module.strip_prefix(*name);
+    let is_it = |name: &&&str| rest(name).is_some_and(|it| it.starts_with(['.', '-']));
+    RUN_TIMES.iter().find(is_it).copied()
+}
+
+/// The name of the blocks that a run-time library allocates, for a call at this frame.
+pub(crate) fn heap_of_run_time(library: &str, wanting: Option<&Caller>) -> String {
+    match wanting.filter(|caller| !caller.system) {
+        Some(caller) => format!("heap of {library} below {}", place_name(&caller.frame)),
+        None => format!("heap of {library}"),
+    }
+}
+
 /// What a row of this kind does, as sites say it.
 pub(crate) fn kind_name(kind: reuselens_trace::Kind) -> &'static str {
     use reuselens_trace::Kind;
@@ -121,6 +138,34 @@ mod tests {
             file: file.into(),
             line,
         }
+    }
+
+    #[test]
+    fn blocks_of_run_times_are_theirs() {
+        for (module, library) in [
+            ("libgomp.so.1.0.0", Some("libgomp")),
+            ("libgomp.so.1", Some("libgomp")),
+            ("libomp-19.so.5", Some("libomp")),
+            ("libomp.so.5", Some("libomp")),
+            ("libiomp5.so", Some("libiomp5")),
+            ("libompare.so", None),
+            ("libc.so.6", None),
+            ("program", None),
+        ] {
+            assert_eq!(run_time(module), library, "{module}");
+        }
+        let caller = |system| Caller {
+            frame: frame("main", "/src/omp.c", 8),
+            place: CodePlace::UNKNOWN,
+            system,
+        };
+        let name = |caller: Option<&Caller>| heap_of_run_time("libgomp", caller);
+        assert_eq!(
+            name(Some(&caller(false))),
+            "heap of libgomp below main (omp.c:8)"
+        );
+        assert_eq!(name(Some(&caller(true))), "heap of libgomp");
+        assert_eq!(name(None), "heap of libgomp");
     }
 
     #[test]

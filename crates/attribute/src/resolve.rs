@@ -52,6 +52,10 @@ pub(crate) fn tables(
     let elements = resolver.elements();
     resolver.final_elements.complete(resolver.objects.len());
     let scopes = scopes.iter().map(|scope| resolver.scope(scope)).collect();
+    let waiting = match threads.len() > 1 {
+        true => resolver.waiting_sites(),
+        false => vec![false; resolver.sites.len()],
+    };
     resolver.count_visits();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
@@ -69,6 +73,7 @@ pub(crate) fn tables(
         cells,
         elements,
         scopes,
+        waiting,
         warnings,
     }
 }
@@ -229,6 +234,18 @@ impl<'a> Resolver<'a> {
         }
         self.site_numbers.insert(raw, number);
         number
+    }
+
+    /// By site, whether it is one where a thread waits.
+    fn waiting_sites(&mut self) -> Vec<bool> {
+        let mut waiting = vec![false; self.sites.len()];
+        for (&(place, kind), &site) in &self.equal_sites {
+            let module = self.shared.modules.get(place.module as usize);
+            if let Some(module) = module.filter(|_| kind == Kind::Load) {
+                waiting[site as usize] = self.symbols.is_wait(module, place.address);
+            }
+        }
+        waiting
     }
 
     /// Warns of the program's own modules in which no accessing instruction has a line. In other

@@ -142,6 +142,10 @@ pub trait SymbolSource {
     /// alone says enough.
     fn allocated_names(&mut self, module: &Module, frame: &Frame, calls: usize) -> Vec<String>;
 
+    /// Whether a load, by the address of its last byte, is one of a loop in which a thread waits for
+    /// another.
+    fn is_wait(&mut self, module: &Module, address: u64) -> bool;
+
     /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.
     fn is_rust(&mut self, module: &Module) -> bool;
 
@@ -184,6 +188,10 @@ impl SymbolSource for NoSymbols {
 
     fn allocated_names(&mut self, _: &Module, _: &Frame, _: usize) -> Vec<String> {
         Vec::new()
+    }
+
+    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+        false
     }
 
     fn is_rust(&mut self, _: &Module) -> bool {

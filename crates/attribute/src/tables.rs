@@ -27,6 +27,9 @@ pub struct Tables {
     pub elements: Vec<ElementKey>,
     /// The scopes that names were asked for, in their order.
     pub scopes: Vec<MissScope>,
+    /// By site, whether it is a load in a loop in which a thread waits for another. All are false
+    /// in a trace of one thread.
+    pub waiting: Vec<bool>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
 }

@@ -267,6 +267,10 @@ fn items_only_analysis_asks_for_no_symbols() {
             Vec::new()
         }
 
+        fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+            false
+        }
+
         fn is_rust(&mut self, _: &Module) -> bool {
             false
         }

@@ -101,6 +101,10 @@ impl SymbolSource for &Layout {
         Vec::new()
     }
 
+    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+        false
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }

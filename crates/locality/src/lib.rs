@@ -89,6 +89,7 @@ mod tallies;
 #[cfg(test)]
 mod testing;
 mod visits;
+mod waiting;
 
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};

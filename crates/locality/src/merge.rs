@@ -70,6 +70,9 @@ impl Profile {
             invalidated: profiles
                 .iter()
                 .fold(0, |sum, one| sum.saturating_add(one.invalidated)),
+            waiting: profiles
+                .iter()
+                .fold(0, |sum, one| sum.saturating_add(one.waiting)),
             requested_bytes: requested_bytes(profiles),
             reuse_times: reuse_times(profiles),
             // Shares of several runs do not add up.

@@ -224,6 +224,10 @@ pub struct Profile {
     /// sharing is [`Sharing::Coherent`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub invalidated: u64,
+    /// Accesses of loops in which a thread waits for another, which are left out of all other
+    /// counts: see [`Profile::leave_out_waiting`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
     /// The bytes requested by distance, if objects were weighed by their sizes: then all distances
     /// of this profile are sums of sizes, in units of the granularity, and the accesses are
     /// requests.
@@ -270,6 +274,7 @@ impl Profile {
             references: 0,
             histogram: ExactHistogram::new(),
             invalidated: 0,
+            waiting: 0,
             requested_bytes: None,
             reuse_times: None,
             paths: None,

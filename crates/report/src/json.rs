@@ -92,6 +92,10 @@ struct ProfileDocument<'a> {
     /// Only of coherent caches, here and below.
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidated: Option<u64>,
+    /// Accesses of loops that wait for other threads, which no other number has; only where there
+    /// are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<u64>,
     /// Bytes requested by distance, only where objects were weighed by their sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_bytes: Option<Counts>,
@@ -347,6 +351,7 @@ fn document<'a>(shown: &ShownProfile<'a>, options: &JsonOptions) -> ProfileDocum
         data: &method.data,
         outcome: &profile.outcome,
         invalidated: profile.invalidations(),
+        waiting: Some(profile.waiting).filter(|waiting| *waiting > 0),
         requested_bytes: requested_bytes(profile, options.bins),
         sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,

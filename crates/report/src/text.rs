@@ -138,7 +138,8 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .iter()
         .filter(|warning| is_partial(warning));
     let partial = partial.map(|warning| ("partly", warning.message.clone()));
-    for (name, fact) in facts.into_iter().chain(partial) {
+    let waiting = words::waiting(profile).map(|fact| ("waiting", fact));
+    for (name, fact) in facts.into_iter().chain(waiting).chain(partial) {
         // A run that ended well, and the order of one thread, need no line.
         let plain =
             name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));

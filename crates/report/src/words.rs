@@ -5,7 +5,7 @@ use reuselens_locality::{Dimension, Method, Outcome, Profile, Sharing, signal_na
 use reuselens_units::Granularity;
 
 use crate::caches;
-use crate::numbers::{noun, ratio_percent};
+use crate::numbers::{count, noun, percent, ratio_percent};
 
 /// What items are called: `64-byte lines`, and where they are too small for that, `8-byte items`.
 pub(crate) fn items(granularity: Granularity) -> String {
@@ -37,6 +37,19 @@ pub(crate) fn command(profile: &Profile) -> String {
         true => "(no command)".to_owned(),
         false => profile.command_line(),
     }
+}
+
+/// The accesses of loops that wait, which no share has; `None` without any.
+pub(crate) fn waiting(profile: &Profile) -> Option<String> {
+    let waiting = profile.waiting;
+    let all = profile.histogram.accesses().saturating_add(waiting);
+    (waiting > 0).then(|| {
+        format!(
+            "{} accesses of loops that wait for other threads, {} of all; left out of all other numbers",
+            count(waiting),
+            percent(waiting, all)
+        )
+    })
 }
 
 /// How the run ended.

@@ -246,6 +246,7 @@ impl Attribution {
         Uncounted {
             elements: elements.map(|key| (key.object, key.index)).collect(),
             element_types: types.unwrap_or_default(),
+            waiting_sites: tables.waiting,
             profile: Profile {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 command,
@@ -256,6 +257,7 @@ impl Attribution {
                 references,
                 histogram: Default::default(),
                 invalidated: 0,
+                waiting: 0,
                 reuse_times: None,
                 requested_bytes: None,
                 paths: None,
@@ -320,6 +322,8 @@ pub(crate) struct Uncounted {
     pub elements: Vec<(u32, u64)>,
     /// What the elements of objects are, if causes are recorded.
     pub element_types: ElementTypes,
+    /// By site, whether it is a load that waits for another thread.
+    pub waiting_sites: Vec<bool>,
 }
 
 impl Uncounted {
@@ -374,6 +378,7 @@ impl Uncounted {
                 });
             }
         }
+        profile.leave_out_waiting(&self.waiting_sites);
         profile.canonicalise();
         profile
     }

@@ -3,6 +3,7 @@
 mod access_types;
 mod block_types;
 mod bounds;
+mod code_sections;
 mod commons;
 mod debug_names;
 mod exception_frames;
@@ -23,6 +24,7 @@ mod unnamed;
 mod unread;
 mod unwind;
 mod variables;
+mod wait_loops;
 
 use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
@@ -41,6 +43,7 @@ use crate::symbols::{BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSou
 use access_types::AccessTypes;
 use block_types::BlockTypeReader;
 use bounds::FunctionBounds;
+use code_sections::CodeSections;
 use debug_names::DebugNames;
 use frames::Frames;
 pub(crate) use layouts::is_library_type;
@@ -82,6 +85,8 @@ struct Opened {
     /// Of a file without line numbers: its functions. Empty for others.
     unlined: Vec<(u64, u64)>,
     debug: DebugNames,
+    /// Its code, once it was asked for; `None` in it if it cannot be read.
+    code: Option<Option<CodeSections>>,
 }
 
 /// A file that is kept: what is asked for later is asked of the one that was checked, even if it is
@@ -259,6 +264,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         bounds,
         unlined,
         debug: DebugNames::default(),
+        code: None,
         own: named.is_some().then(|| own.again().ok()).flatten(),
         named: named.unwrap_or(own),
     })
@@ -387,6 +393,20 @@ impl SymbolSource for Loader {
         names
             .filter(|names| names.len() == calls)
             .unwrap_or_default()
+    }
+
+    fn is_wait(&mut self, module: &Module, address: u64) -> bool {
+        let Some(opened) = self.opened(module) else {
+            return false;
+        };
+        let file = opened.own.as_ref().unwrap_or(&opened.named);
+        let code = opened
+            .code
+            .get_or_insert_with(|| CodeSections::of(file.again().ok()?));
+        let around = code
+            .as_ref()
+            .and_then(|it| it.around(address, wait_loops::REACH));
+        around.is_some_and(|(start, code)| wait_loops::waits(start, &code, address))
     }
 
     fn is_rust(&mut self, module: &Module) -> bool {

@@ -13,7 +13,7 @@ use reuselens_locality::{FileOffset, Frame};
 use super::Resolver;
 use crate::cells::CellKey;
 use crate::hash::FastMap;
-use crate::naming::{Caller, heap_name};
+use crate::naming::{Caller, heap_name, heap_of_run_time, run_time};
 use crate::objects::ObjectKey;
 use crate::places::CodePlace;
 
@@ -87,6 +87,19 @@ impl Resolver<'_> {
     fn allocated_blocks(&mut self, object: u32, node: u32, call: CodePlace) -> AllocatedBlocks {
         let path = self.heap_path(node, call);
         let wanting = self.wrappers.wanting(&path);
+        let innermost = path.first();
+        if let Some(library) = innermost.and_then(|it| run_time(self.module_name(it.place))) {
+            return AllocatedBlocks {
+                object,
+                wanting: None,
+                block: BlockName {
+                    name: heap_of_run_time(library, wanting),
+                    path: path.into_iter().map(|caller| caller.frame).collect(),
+                },
+                // All of a library's own blocks are one object for each call of the program.
+                origin: Vec::new(),
+            };
+        }
         let named = |caller: &Caller| (caller.frame.clone(), caller.place);
         AllocatedBlocks {
             object,

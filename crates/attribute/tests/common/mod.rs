@@ -138,6 +138,10 @@ impl SymbolSource for Listed {
             .unwrap_or_default()
     }
 
+    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+        false
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }

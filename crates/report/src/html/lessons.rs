@@ -56,6 +56,9 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
     row("Ended", &words::outcome(&scene.profile.outcome));
     row("Accesses seen", words::or(&method.source, "not stated"));
     row("Counted", &words::filter(method));
+    if let Some(waiting) = words::waiting(scene.profile) {
+        row("Waiting", &waiting);
+    }
     row("One item is", &one_item(scene));
     row("Distances", &words::engine(method));
     row("Order of threads", words::or(&method.order, "not stated"));

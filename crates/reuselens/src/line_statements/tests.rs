@@ -51,6 +51,10 @@ impl SymbolSource for Lines {
         Vec::new()
     }
 
+    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+        false
+    }
+
     fn is_rust(&mut self, _: &Module) -> bool {
         false
     }

@@ -47,8 +47,10 @@ impl Part {
             // There are no maps with odd keys, so this cannot fail.
             serde_json::to_vec(&self.head).unwrap_or_default(),
             ending.map_or_else(Vec::new, |ending| ending.profile.to_bytes()),
-            serde_json::to_vec(ending.map_or(&[][..], |ending| &ending.elements))
-                .unwrap_or_default(),
+            serde_json::to_vec(&ending.map_or((&[][..], &[][..]), |ending| {
+                (&*ending.elements, &*ending.waiting_sites)
+            }))
+            .unwrap_or_default(),
         ];
         let mut body = Vec::new();
         for section in sections {
@@ -140,7 +142,14 @@ fn section<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], PartError> {
 
 /// Tables and names.
 fn ending(tables: &[u8], elements: &[u8]) -> Result<Option<Uncounted>, PartError> {
-    let elements: Vec<(u32, u64)> = serde_json::from_slice(elements).map_err(damaged)?;
+    let (elements, waiting_sites) = match serde_json::from_slice(elements) {
+        Ok(both) => both,
+        // Parts of versions that did not know of waiting have the elements alone.
+        Err(_) => (
+            serde_json::from_slice(elements).map_err(damaged)?,
+            Vec::new(),
+        ),
+    };
     if tables.is_empty() {
         return Ok(None);
     }
@@ -150,6 +159,7 @@ fn ending(tables: &[u8], elements: &[u8]) -> Result<Option<Uncounted>, PartError
         elements,
         // Shards count no causes.
         element_types: ElementTypes::default(),
+        waiting_sites,
     }))
 }
 

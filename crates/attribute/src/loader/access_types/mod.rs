@@ -16,14 +16,13 @@ mod pointer;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use gimli::UnitOffset;
-use object::{Object, ObjectSection, ReadCache, SectionKind};
 use reuselens_locality::DataLayout;
 
 use super::CheckedFile;
+use super::code_sections::CodeSections;
 use super::frames::Debug;
 use super::layouts::{LayoutMemory, Layouts};
 use super::variables::{Unit, address, attribute_of, declaration, for_each_entry, offset, ranges};
@@ -38,22 +37,11 @@ const MAX_WALKED: usize = 256 << 20;
 
 /// What the instructions of a file access.
 pub(super) struct AccessTypes {
-    /// The file with the code.
-    file: CheckedFile,
-    sections: Vec<CodeSection>,
+    code: CodeSections,
     /// By number of a unit, those that instructions were asked of.
     units: BTreeMap<usize, UnitAccesses>,
     /// Bytes of units that may still be walked over.
     left: usize,
-}
-
-/// A section of the file with code.
-struct CodeSection {
-    /// The address of its first byte.
-    address: u64,
-    bytes: u64,
-    /// Where it begins in the file.
-    file_offset: u64,
 }
 
 /// What the instructions of a unit access.
@@ -71,26 +59,8 @@ struct UnitAccesses {
 impl AccessTypes {
     /// Those of a file with code. `None` if it cannot be read, or is for another processor.
     pub fn of(file: CheckedFile) -> Option<AccessTypes> {
-        let cache = ReadCache::new(&file.file);
-        let parsed = object::File::parse(&cache).ok()?;
-        if parsed.architecture() != object::Architecture::X86_64 {
-            return None;
-        }
-        let code = parsed
-            .sections()
-            .filter(|it| it.kind() == SectionKind::Text);
-        let sections = code.filter_map(|section| {
-            let (file_offset, bytes) = section.file_range()?;
-            Some(CodeSection {
-                address: section.address(),
-                bytes,
-                file_offset,
-            })
-        });
-        let sections = sections.collect();
         Some(AccessTypes {
-            sections,
-            file,
+            code: CodeSections::of(file)?,
             units: BTreeMap::new(),
             left: MAX_WALKED,
         })
@@ -150,30 +120,17 @@ impl AccessTypes {
         }
         let mut layouts = Layouts::with(unit, std::mem::take(&mut known.layouts));
         let facts = Facts::of(unit, &mut layouts, debug.unwind(), function);
-        let code: Option<Vec<(u64, Vec<u8>)>> = facts.code.iter().map(|it| self.code(it)).collect();
+        let code: Option<Vec<(u64, Vec<u8>)>> = facts
+            .code
+            .iter()
+            .map(|it| self.code.code(it, MAX_CODE))
+            .collect();
         if let Some(code) = code {
             let found = flow::accessed(&mut layouts, &facts, &known.statics, &code);
             known.accessed.extend(found);
         }
         known.layouts = layouts.into_memory();
         Some(())
-    }
-
-    /// The bytes of some code.
-    fn code(&self, code: &std::ops::Range<u64>) -> Option<(u64, Vec<u8>)> {
-        let bytes = code.end - code.start;
-        let is_in = |section: &&CodeSection| {
-            section.address <= code.start
-                && bytes <= section.bytes
-                && code.start - section.address <= section.bytes - bytes
-        };
-        let section = self.sections.iter().find(is_in)?;
-        let mut found = vec![0; usize::try_from(bytes).ok().filter(|_| bytes <= MAX_CODE)?];
-        let place = section
-            .file_offset
-            .checked_add(code.start - section.address)?;
-        self.file.file.read_exact_at(&mut found, place).ok()?;
-        Some((code.start, found))
     }
 }
 
