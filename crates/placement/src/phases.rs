@@ -2,7 +2,8 @@
 //! moving the data between them pays.
 //!
 //! The tree of calling contexts is pruned of contexts with less than a share of all accesses; the
-//! leaves that are left are phases (Shen 2021, section 2.5.2). Each gets the best placement of what
+//! leaves that are left are phases (Shen 2021, section 2.5.2). A parallel region is one phase over
+//! all its threads; the loader and run-time libraries of threads are none. Each gets the best placement of what
 //! it accesses. Moving costs `bytes / bandwidth + latency`, at each entry into the phase for the
 //! data that differ from the plan of the run, and again at its end to go back. Contexts with
 //! little reuse, or that the caches hold, gain little whatever is placed (section 2.5.3).
@@ -139,20 +140,22 @@ pub(crate) fn phases(input: &PhaseInput<'_>) -> Phases {
     let sums = ContextCounts::new(profile, input.cache);
     let total = profile.histogram.accesses();
     let least = total as f64 * SHARE;
-    let is_kept = |context: usize| {
+    let mut is_kept = vec![false; profile.contexts.len()];
+    let mut has_kept_child = is_kept.clone();
+    // What is called before its callers.
+    for (context, known) in profile.contexts.iter().enumerate().rev() {
         let accesses = sums.accesses[context];
-        accesses > 0 && accesses as f64 >= least
-    };
-    let mut has_kept_child = vec![false; profile.contexts.len()];
-    for (context, known) in profile.contexts.iter().enumerate().skip(1) {
-        if is_kept(context) {
+        let is_large = accesses > 0 && accesses as f64 >= least;
+        // A library that only runs or waits has no data of the program to move.
+        is_kept[context] = is_large && (has_kept_child[context] || !is_run_time(&known.function));
+        if is_kept[context] && context > 0 {
             has_kept_child[known.parent as usize] = true;
         }
     }
     let mut found = Phases::default();
     let mut phase_of: Vec<Option<usize>> = vec![None; profile.contexts.len()];
     let mut depths = vec![0; profile.contexts.len()];
-    let mut leaves = Vec::new();
+    let mut leaves: Vec<Vec<usize>> = Vec::new();
     // Callers come before what they call.
     for (context, known) in profile.contexts.iter().enumerate() {
         let parent = known.parent as usize;
@@ -160,13 +163,12 @@ pub(crate) fn phases(input: &PhaseInput<'_>) -> Phases {
             phase_of[context] = phase_of[parent];
             depths[context] = depths[parent] + 1;
         }
-        if !is_kept(context) {
+        if !is_kept[context] {
             continue;
         }
         let is_phase = !has_kept_child[context];
         if is_phase {
-            phase_of[context] = Some(leaves.len());
-            leaves.push(context);
+            phase_of[context] = Some(add_leaf(profile, &mut leaves, context));
         }
         let depth = depths[context];
         found
@@ -174,16 +176,76 @@ pub(crate) fn phases(input: &PhaseInput<'_>) -> Phases {
             .push(context_use(input, &sums, context, depth, is_phase));
     }
     let weights = weights(input, &phase_of, leaves.len());
-    let inside: u64 = leaves.iter().map(|&leaf| sums.accesses[leaf]).sum();
+    let accesses = |leaf: &Vec<usize>| leaf.iter().map(|it| sums.accesses[*it]).sum::<u64>();
+    let inside: u64 = leaves.iter().map(accesses).sum();
     found.outside = total.saturating_sub(inside);
     // What is one phase has the plan of the run.
     if leaves.len() > 1 {
-        let phase = |(&leaf, weights): (&usize, &Vec<f64>)| {
-            phase(input, leaf, sums.accesses[leaf], weights)
-        };
+        let phase =
+            |(leaf, weights): (&Vec<usize>, &Vec<f64>)| phase(input, leaf, accesses(leaf), weights);
         found.phases = leaves.iter().zip(&weights).map(phase).collect();
     }
     found
+}
+
+/// Adds a leaf to the phases so far: to the one that is the same parallel region in other threads,
+/// or as a new one. The number of its phase.
+fn add_leaf(profile: &Profile, phases: &mut Vec<Vec<usize>>, leaf: usize) -> usize {
+    let region = region(profile, leaf);
+    let is_same = |phase: &Vec<usize>| {
+        let known = phase.first();
+        region.is_some() && known.is_some_and(|known| self::region(profile, *known) == region)
+    };
+    match phases.iter().position(is_same) {
+        Some(phase) => {
+            phases[phase].push(leaf);
+            phase
+        }
+        None => {
+            phases.push(vec![leaf]);
+            phases.len() - 1
+        }
+    }
+}
+
+/// The functions on the way to a context, innermost first, up to the outermost one that a compiler
+/// made of a parallel region: the same in the thread that began the region, where it is below its
+/// caller, and in the others, where it is below the start of a thread. `None` outside of regions.
+fn region(profile: &Profile, context: usize) -> Option<Vec<&str>> {
+    let parent = |context: &usize| Some(profile.contexts[*context].parent as usize);
+    let path = std::iter::successors(Some(context), parent).take_while(|context| *context != 0);
+    let names = path.map(|context| profile.contexts[context].function.as_str());
+    let mut names: Vec<&str> = names.filter(|name| !is_run_time(name)).collect();
+    let outermost = names.iter().rposition(|name| is_parallel_region(name))?;
+    names.truncate(outermost + 1);
+    Some(names)
+}
+
+/// Whether a function is what a compiler made of a parallel region: gcc and gfortran, clang and
+/// flang.
+fn is_parallel_region(function: &str) -> bool {
+    function.contains("._omp_fn.") || function.contains("omp_outlined")
+}
+
+/// Whether a function is of the loader, the start of a program or a thread, or a run-time library
+/// of threads.
+fn is_run_time(function: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "_start",
+        "__libc_start_main",
+        "__libc_start_call_main",
+        "start_thread",
+        "clone",
+        "clone3",
+    ];
+    const BEGINNINGS: [&str; 8] = [
+        "_dl_", "dl_main", "__kmp", "gomp_", "GOMP_", "libgomp", "libomp", "libiomp5",
+    ];
+    let name = function.split(['@', '+']).next().unwrap_or(function);
+    NAMES.contains(&name)
+        || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || name.starts_with("ld-linux")
+        || name == "dynamic loader"
 }
 
 /// Inclusive counts by context.
@@ -280,14 +342,21 @@ fn weights(input: &PhaseInput<'_>, phase_of: &[Option<usize>], phases: usize) ->
     weights
 }
 
-fn phase(input: &PhaseInput<'_>, leaf: usize, accesses: u64, weights: &[f64]) -> Phase {
+/// `leaves`: the contexts of the phase, of which each has the same functions.
+fn phase(input: &PhaseInput<'_>, leaves: &[usize], accesses: u64, weights: &[f64]) -> Phase {
     let mut problem = input.problem.clone();
     for (item, weight) in problem.items.iter_mut().zip(weights) {
         item.weight = *weight;
     }
     let best = optimum::solve(&problem, PHASE_NODES);
     let (own, whole) = (with_rest(&problem, &best.choice, input.whole), input.whole);
+    let leaf = leaves.first().copied().unwrap_or(0);
     let known = &input.profile.contexts[leaf];
+    // Each thread enters a region as often as the region runs.
+    let entries = leaves
+        .iter()
+        .map(|leaf| input.profile.contexts[*leaf].entries);
+    let entries = entries.min().flatten();
     let value_whole = problem.value(whole);
     let (mut moved, mut nanoseconds) = (0_u64, Some(0.0));
     for (item, (own, whole)) in own.iter().zip(whole).enumerate() {
@@ -301,11 +370,11 @@ fn phase(input: &PhaseInput<'_>, leaf: usize, accesses: u64, weights: &[f64]) ->
         }
     }
     // There, and back.
-    let both_ways = nanoseconds.zip(known.entries).map(|(once, entries)| {
+    let both_ways = nanoseconds.zip(entries).map(|(once, entries)| {
         2.0 * once * entries as f64 / input.objective.nanoseconds(input.machine)
     });
     let gain = best.value - value_whole;
-    let verdict = verdict(gain, moved, both_ways, known.entries);
+    let verdict = verdict(gain, moved, both_ways, entries);
     let placed = own.iter().enumerate().filter_map(|(item, bin)| {
         Some((input.candidates[item].object, problem.bins[(*bin)?].tier))
     });
@@ -314,7 +383,7 @@ fn phase(input: &PhaseInput<'_>, leaf: usize, accesses: u64, weights: &[f64]) ->
         function: known.function.clone(),
         calls: calls(input.profile, leaf),
         accesses,
-        entries: known.entries,
+        entries,
         value_whole,
         value_own: value_whole + gain,
         moved: Bytes(moved),
@@ -356,5 +425,69 @@ fn verdict(gain: f64, moved: u64, cost: Option<f64>, entries: Option<u64>) -> Ph
             most_entries: (gain / (cost / entries as f64)) as u64,
             times_accesses: cost / gain,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_locality::Context;
+    use reuselens_units::Granularity;
+
+    /// A profile with these contexts: the caller's index, and the function.
+    fn profile(contexts: &[(u32, &str)]) -> Profile {
+        let mut profile = Profile::empty(Granularity::LINE_64);
+        let made = contexts.iter().map(|(parent, function)| Context {
+            parent: *parent,
+            function: (*function).to_owned(),
+            ..Context::default()
+        });
+        profile.contexts.extend(made);
+        profile
+    }
+
+    #[test]
+    fn a_parallel_region_is_one_phase_over_its_threads() {
+        let profile = profile(&[
+            (0, "main"),
+            (1, "GOMP_parallel"),
+            (2, "main._omp_fn.0"),
+            (3, "work"),
+            (0, "start_thread"),
+            (5, "libgomp.so.1.0.0!fn@1a50"),
+            (6, "main._omp_fn.0"),
+            (7, "work"),
+            (6, "main._omp_fn.1"),
+            (1, "work"),
+        ]);
+        let mut phases = Vec::new();
+        let numbers: Vec<usize> = [4, 8, 9, 10]
+            .map(|leaf| add_leaf(&profile, &mut phases, leaf))
+            .into();
+        assert_eq!(numbers, [0, 0, 1, 2]);
+        assert_eq!(phases, [vec![4, 8], vec![9], vec![10]]);
+    }
+
+    #[test]
+    fn functions_of_programs_are_no_run_times() {
+        for run_time in [
+            "_dl_relocate_object",
+            "start_thread",
+            "__kmp_fork_call",
+            "GOMP_parallel",
+        ] {
+            assert!(is_run_time(run_time), "{run_time}");
+        }
+        for own in [
+            "main",
+            "cloned",
+            "start",
+            "dl",
+            "main._omp_fn.0",
+            "kmp",
+            "clone_tree",
+        ] {
+            assert!(!is_run_time(own), "{own}");
+        }
     }
 }
