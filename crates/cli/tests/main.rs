@@ -21,6 +21,7 @@ mod cuda;
 mod cuda_programs;
 mod demo;
 mod diff;
+mod doubling;
 mod engines;
 mod escapes;
 mod explain;

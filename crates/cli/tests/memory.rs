@@ -139,6 +139,21 @@ fn memory_limit_counts_engines_of_program_threads() {
     }
 }
 
+/// Tables that double are held twice for a moment: an engine reports that before it happens.
+#[test]
+fn memory_limit_counts_tables_while_they_grow() {
+    let place = Place::new();
+    place.write_items("new.u64", scattered(4_000_000));
+    // 1.3 times the limit and 20 MiB. Without that these took 100 and 150 MiB.
+    let most = 64 * 13 / 10 + 20;
+    for option in [&["--engine", "fenwick"][..], &["--times"], &["--forward"]] {
+        let words = ["analyze", "new.u64", "-q", "-f", "--memory-limit", "64M"];
+        let (peak, ended) = peak(place.command(&[&words, option].concat()));
+        assert_eq!(ended, Some(0), "{option:?}");
+        assert!(peak >> 20 <= most, "{} MiB: {option:?}", peak >> 20);
+    }
+}
+
 #[test]
 fn memory_limit_counts_the_profile_at_the_end() {
     let place = Place::new();
