@@ -142,8 +142,8 @@ pub trait SymbolSource {
     /// alone says enough.
     fn allocated_names(&mut self, module: &Module, frame: &Frame, calls: usize) -> Vec<String>;
 
-    /// Whether a load, by the address of its last byte, is one of a loop in which a thread waits for
-    /// another.
+    /// Whether a load, by the address of its last byte, is one of a loop in which a thread waits
+    /// for another.
     fn is_wait(&mut self, module: &Module, address: u64) -> bool;
 
     /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.

@@ -255,8 +255,8 @@ impl CauseCounts {
         Bytes(self.numbers.memory() + chunks + parts.iter().sum::<u64>())
     }
 
-    /// The most memory held until `accesses` more accesses are counted, of which at most as many are
-    /// to new items as there are items.
+    /// The most memory held until `accesses` more accesses are counted, of which at most as many
+    /// are to new items as there are items.
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         let known = self.numbers.count();
         let more = usize::try_from(accesses).map_or(known, |accesses| accesses.min(known));

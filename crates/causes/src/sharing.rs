@@ -314,8 +314,8 @@ impl LineSharing {
         bytes as u64 + self.pairs.memory()
     }
 
-    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items. Each may be of
-    /// a second thread, and a line that one more thread accesses may move to twice its slots.
+    /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items. Each may be
+    /// of a second thread, and a line that one more thread accesses may move to twice its slots.
     pub fn growth(&self, more: usize) -> u64 {
         growth(&self.states, more) + growth(&self.lines, more) + growth(&self.slots, 4 * more)
     }

@@ -3,10 +3,11 @@
 //!
 //! The tree of calling contexts is pruned of contexts with less than a share of all accesses; the
 //! leaves that are left are phases (Shen 2021, section 2.5.2). A parallel region is one phase over
-//! all its threads; the loader and run-time libraries of threads are none. Each gets the best placement of what
-//! it accesses. Moving costs `bytes / bandwidth + latency`, at each entry into the phase for the
-//! data that differ from the plan of the run, and again at its end to go back. Contexts with
-//! little reuse, or that the caches hold, gain little whatever is placed (section 2.5.3).
+//! all its threads; the loader and run-time libraries of threads are none. Each gets the best
+//! placement of what it accesses. Moving costs `bytes / bandwidth + latency`, at each entry into
+//! the phase for the data that differ from the plan of the run, and again at its end to go back.
+//! Contexts with little reuse, or that the caches hold, gain little whatever is placed (section
+//! 2.5.3).
 
 use reuselens_locality::{CacheSize, Frame, Profile};
 use reuselens_units::{Bytes, Items};

@@ -36,7 +36,7 @@ pub(super) fn waits(start: u64, code: &[u8], last: u64) -> bool {
 }
 
 /// An instruction on a way that may lead back to the load.
-struct Step {
+struct WayStep {
     next: Vec<u64>,
     is_pause: bool,
     /// The registers that it writes, and those that it takes addresses from, by their full names.
@@ -46,7 +46,7 @@ struct Step {
 
 /// What can run after a load, up to instructions that end a way.
 struct Ways {
-    steps: BTreeMap<u64, Step>,
+    steps: BTreeMap<u64, WayStep>,
     /// The first instruction after the load.
     first: u64,
     /// The load itself, if a way leads back to it.
@@ -112,7 +112,7 @@ impl Ways {
     fn leading_to(&self, to: u64) -> BTreeSet<u64> {
         let mut found = BTreeSet::from([to]);
         loop {
-            let leads = |(at, step): &(&u64, &Step)| {
+            let leads = |(at, step): &(&u64, &WayStep)| {
                 !found.contains(at) && step.next.iter().any(|next| found.contains(next))
             };
             let new: Vec<u64> = self.steps.iter().filter(leads).map(|(at, _)| *at).collect();
@@ -132,7 +132,7 @@ fn decoded(start: u64, code: &[u8], at: u64) -> Option<Instruction> {
 }
 
 /// The step that an instruction is; `None` if a way ends with it.
-fn step(instruction: &Instruction, information: &mut InstructionInfoFactory) -> Option<Step> {
+fn step(instruction: &Instruction, information: &mut InstructionInfoFactory) -> Option<WayStep> {
     let (next, target) = (instruction.next_ip(), instruction.near_branch_target());
     let next = match instruction.flow_control() {
         FlowControl::Next => vec![next],
@@ -145,7 +145,7 @@ fn step(instruction: &Instruction, information: &mut InstructionInfoFactory) -> 
     if accesses.any(is_write) {
         return None;
     }
-    Some(Step {
+    Some(WayStep {
         next,
         is_pause: instruction.mnemonic() == Mnemonic::Pause,
         writes: written(instruction, information),
