@@ -32,6 +32,7 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
         "gzip" => b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
         "zstd" => b"\x28\xb5\x2f\xfd",
         "xz" => b"\xfd7zXZ\0",
+        "snappy" => b"\xff\x06\0\0sNaPpY",
         _ => b"PK\x03\x04\x14\0\0\0\x08\0",
     };
     let mut file = magic.to_vec();
@@ -50,6 +51,20 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
             Ok(Step::End) | Err(_) => return,
         }
     }
+}
+
+/// Reads the halves of `bytes` as the files of two threads in a folder of drmemtrace.
+pub fn read_folder(bytes: &[u8]) {
+    let folder = std::env::temp_dir().join(format!("reuselens-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (one, other) = bytes.split_at(bytes.len() / 24 * 12);
+    std::fs::write(folder.join("a.trace"), one).unwrap();
+    std::fs::write(folder.join("b.trace"), other).unwrap();
+    let Ok(mut source) = reuselens_formats::open(&folder, None) else {
+        return;
+    };
+    let mut block = Block::new();
+    while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
 }
 
 /// Reads a native file with one thread and with three, and compares.

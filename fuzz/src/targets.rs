@@ -6,6 +6,7 @@ mod csv;
 mod detect;
 mod din;
 mod drmemtrace;
+mod drmemtrace_folder;
 mod fatbin;
 mod graph_dimacs;
 mod graph_edges;
@@ -28,7 +29,9 @@ mod placement;
 mod profile;
 mod ptx;
 mod ptx_run;
+mod snappy;
 mod text;
+mod u32;
 mod u64;
 mod vscsi;
 mod warps;
@@ -48,6 +51,7 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("detect", detect::run),
     ("din", din::run),
     ("drmemtrace", drmemtrace::run),
+    ("drmemtrace_folder", drmemtrace_folder::run),
     ("fatbin", fatbin::run),
     ("graph_dimacs", graph_dimacs::run),
     ("graph_edges", graph_edges::run),
@@ -70,7 +74,9 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("profile", profile::run),
     ("ptx", ptx::run),
     ("ptx_run", ptx_run::run),
+    ("snappy", snappy::run),
     ("text", text::run),
+    ("u32", u32::run),
     ("u64", u64::run),
     ("vscsi", vscsi::run),
     ("warps", warps::run),

@@ -244,13 +244,14 @@ mod tests {
     use super::*;
 
     /// Formats of traces that the steps can make, each by a part of its step.
-    const FORMATS: [&str; 9] = [
+    const FORMATS: [&str; 10] = [
         ".rltrace",
         "items.txt",
         "lackey",
         "din",
         "csv:",
         "u64",
+        "u32",
         "champsim",
         "vscsi",
         ".zip",

@@ -72,7 +72,7 @@ fn extent(path: &Path, format: Option<&str>) -> anyhow::Result<Extent> {
         return Err(Usage(text.to_owned()).into());
     }
     let survey = survey(path, format, &Selection::default())?;
-    Ok(survey.summary.extent())
+    Ok(survey.extent())
 }
 
 /// The chosen part as text; `None` if it is all of the trace.

@@ -1,10 +1,10 @@
 //! A remark on a trace that was detected as text, where its lines look as if they were another
-//! format: din, a column of numbers under its name, or lines with a word for read or write.
+//! format: din, a column of numbers under its name, lines with a word for read or write, or any
+//! table.
 //!
 //! Used by `read` when the user names no format. The trace is read as text in any case; the remark
 //! says which `--format` to try.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -24,6 +24,7 @@ pub(super) fn remark(path: &Path, head: &[u8], format: &str) -> Option<Note> {
     dinero(path, head)
         .or_else(|| header(path, head, &lines))
         .or_else(|| labels(path, head, &lines))
+        .or_else(|| table(path, head, &lines))
 }
 
 /// Dinero's lines, in a file whose name says that they are.
@@ -78,18 +79,7 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let word = String::from_utf8_lossy(lines[0][label]).into_owned();
     let (item, label) = (item + 1, label + 1);
     let columns = format!("csv:address={item},kind={label},header=no");
-    let hint = if text::first_line(head).contains(&b'\t') {
-        format!("if it is a table: --format {columns},delimiter=tab")
-    } else {
-        let unpacked = if extension::is_packed(path) {
-            "the unpacked TRACE"
-        } else {
-            "TRACE"
-        };
-        format!(
-            "if it is a table: grep -v '^#' {unpacked} | tr -s ' ' , | reuselens analyze - --format {columns}"
-        )
-    };
+    let hint = format!("if it is a table: {}", command(path, head, &columns));
     Some(Note {
         code: "may-be-labels".to_owned(),
         message: format!("read as text, where each word is an item, '{word}' and its like, too"),
@@ -97,13 +87,67 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     })
 }
 
-/// Of columns of numbers the one that has items: in hexadecimal, or else with the most different
-/// numbers.
+/// Two words or more in each line, and in each line as many: a table, or items in lines of equal
+/// length.
+fn table(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
+    let fields = lines.first()?.len();
+    if lines.len() < 2 || fields < 2 || lines.iter().any(|line| line.len() != fields) {
+        return None;
+    }
+    let has_header = !lines[0].iter().any(|word| looks_like_number(word))
+        && lines[1..].iter().flatten().any(|word| is_number(word));
+    let rows = if has_header { &lines[1..] } else { lines };
+    let numbers = (0..fields).filter(|&at| rows.iter().all(|line| is_number(line[at])));
+    let item = item(rows, numbers).unwrap_or(0);
+    let column = match has_header {
+        true => String::from_utf8_lossy(lines[0][item]).into_owned(),
+        false => (item + 1).to_string(),
+    };
+    let header = if has_header { "" } else { ",header=no" };
+    let columns = format!("csv:address={column}{header}");
+    Some(Note {
+        code: "may-be-table".to_owned(),
+        message: format!(
+            "read as text, where each word is an item, though each line has {fields} words"
+        ),
+        hint: format!(
+            "if it is a table, name the column of addresses (or id= for ids, and size=): {}",
+            command(path, head, &columns)
+        ),
+    })
+}
+
+/// The option that reads a text with these columns; where lines begin with `#`, the command.
+fn command(path: &Path, head: &[u8], columns: &str) -> String {
+    let delimiter = match text::first_line(head).contains(&b'\t') {
+        true => "tab",
+        false => "space",
+    };
+    let option = format!("--format {columns},delimiter={delimiter}");
+    if !head
+        .split(|&byte| byte == b'\n')
+        .any(|line| line.starts_with(b"#"))
+    {
+        return option;
+    }
+    let unpacked = match extension::is_packed(path) {
+        true => "the unpacked TRACE",
+        false => "TRACE",
+    };
+    format!("grep -v '^#' {unpacked} | reuselens analyze - {option}")
+}
+
+/// Of columns of numbers the one that has items: in hexadecimal, or else one whose numbers do not
+/// only grow, as times and serial numbers do, with the most different numbers.
 fn item(lines: &[Vec<&[u8]>], columns: impl Iterator<Item = usize>) -> Option<usize> {
     let worth = |&at: &usize| {
         let words: BTreeSet<_> = lines.iter().map(|line| line[at]).collect();
         let is_hexadecimal = words.iter().all(|word| word.starts_with(b"0x"));
-        (is_hexadecimal, words.len(), Reverse(at))
+        let numbers = lines.iter().map(|line| number::number(line[at]));
+        let grows = words.len() > 1 && numbers.is_sorted();
+        // Where all columns grow, a time is the first of them.
+        let place = if grows { at as isize } else { -(at as isize) };
+        (is_hexadecimal, words.len() > 1, !grows, words.len(), place)
     };
     columns.max_by_key(worth)
 }
@@ -128,7 +172,7 @@ mod tests {
     fn ambiguous_text_gets_a_remark() {
         for (name, head, expected) in [
             ("a.din", "0 1000\n1 1008\n", Some("may-be-din")),
-            ("a.txt", "0 1000\n1 1008\n", None),
+            ("a.txt", "0 1000\n1 1008\n", Some("may-be-table")),
             ("a.csv", "offset\n0\n4096\n", Some("may-be-header")),
             ("a.csv.gz", "offset\n0\n", Some("may-be-header")),
             ("a.txt", "offset\n0\n4096\n", None),
@@ -141,6 +185,16 @@ mod tests {
             ("a.csv", "deadbeef\n5\n", None),
             ("a.csv", "# offset\n5\n6\n", None),
             ("a.csv", "# by x\noffset\n5\n", None),
+            ("a", "1 100 4096\n2 200 512\n", Some("may-be-table")),
+            ("a", "time id size\n1 7 2\n3 7 2\n", Some("may-be-table")),
+            (
+                "a",
+                "0x7F64 P_MEM_RD 10\n0x7F64 P_MEM_WR 20\n",
+                Some("may-be-table"),
+            ),
+            ("a", "I 0x400500\nR 0x10\n", Some("may-be-table")),
+            ("a", "5\n7\n", None),
+            ("a", "5 6 7\n8 9\n", None),
             ("a.csv", "user1\n17\nuser2\n", None),
             ("a", "addr\n5\n7\n", Some("may-be-header")),
             ("a", "# addr\n5\n7\n", None),
@@ -150,8 +204,8 @@ mod tests {
             ("a", "0x1000 R\n0x1008 W\n", Some("may-be-labels")),
             ("a", "ld 17 4\n# half\nst 18 4\n", Some("may-be-labels")),
             ("a", "0x1000 R\n0x1008\n", None),
-            ("a", "R W\nW R\n", None),
-            ("a", "0 1\n1 0\n", None),
+            ("a", "R W\nW R\n", Some("may-be-table")),
+            ("a", "0 1\n1 0\n", Some("may-be-table")),
             ("a", "0x1000 R", None),
         ] {
             let found = remark(Path::new(name), head.as_bytes(), text::NAME);
@@ -168,7 +222,21 @@ mod tests {
         };
         assert!(hint("a", "R 4 0x10\nW 4 0x20\n").contains("address=3,kind=1"));
         assert!(hint("a", "1 R 10\n1 W 20\n").contains("address=3,kind=2"));
-        assert!(hint("a.gz", "1 R\n2 W\n").contains("unpacked"));
+        assert!(hint("a", "1 R\n2 W\n").contains("delimiter=space"));
+        assert!(hint("a", "1 R\n#\n2 W\n").contains("'^#' TRACE |"));
+        assert!(hint("a.gz", "1 R\n#\n2 W\n").contains("unpacked"));
+        // The time grows, the block does not: FIU's traces, and those of cache simulators.
+        let fiu = "0 4892 syslogd 904265560 8 W 6 0 ab\n39 4892 syslogd 904265568 8 W 6 0 cd\n\
+                   53 2522 kjournald 11 8 W 6 0 ef\n";
+        assert!(
+            hint("a", fiu).contains("address=4,kind=6"),
+            "{}",
+            hint("a", fiu)
+        );
+        let webcachesim = "1 100 4096\n2 200 512\n3 100 4096\n4 300 64\n";
+        assert!(hint("a", webcachesim).contains("address=2,header=no,delimiter=space"));
+        assert!(hint("a", "1\t5\n2\t6\n").contains("address=2,header=no,delimiter=tab"));
+        assert!(hint("a", "time obj\n1 9\n2 7\n").contains("csv:address=obj,delimiter=space"));
         assert!(hint("a", "R\t10\nW\t20\n").contains("csv:address=2,kind=1"));
         assert!(remark(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
     }

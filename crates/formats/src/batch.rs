@@ -57,7 +57,8 @@ impl Batch {
     }
 
     /// Appends an access of `size` bytes: a row, or, if a byte cannot hold the size, a range
-    /// operation and its operand (two of them for what both reads and writes).
+    /// operation and its operand. What both reads and writes is one access, of which there is no
+    /// range operation: a store then.
     #[inline(always)]
     pub(super) fn push(&mut self, kind: Kind, size: u64, pc: u64, addr: u64) {
         if let Ok(size) = u8::try_from(size) {
@@ -69,12 +70,11 @@ impl Batch {
             };
             return self.push_if(true, row);
         }
-        if kind != Kind::Store {
-            self.push_range(Kind::RangeLoad, size, pc, addr);
-        }
-        if kind != Kind::Load {
-            self.push_range(Kind::RangeStore, size, pc, addr);
-        }
+        let kind = match kind {
+            Kind::Load => Kind::RangeLoad,
+            _ => Kind::RangeStore,
+        };
+        self.push_range(kind, size, pc, addr);
     }
 
     fn push_range(&mut self, kind: Kind, bytes: u64, pc: u64, addr: u64) {

@@ -60,6 +60,7 @@ impl Reader {
 
 impl RecordLayout for Instructions {
     const HAS_ADDRESSES: bool = true;
+    const HAS_KINDS: bool = true;
     const MOST_ACCESSES: usize = READS + WRITES;
 
     fn length(&self) -> usize {

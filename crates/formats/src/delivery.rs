@@ -22,13 +22,25 @@ pub(super) fn item(id: u64) -> Row {
     }
 }
 
-/// The rows of an object of `bytes` bytes: those of an access of `bytes` bytes at address `id`.
-pub(super) fn object(id: u64, bytes: u64) -> impl Iterator<Item = Row> + Clone {
+/// A request for an object that has a size.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectRequest {
+    /// [`Kind::Load`] or [`Kind::Store`].
+    pub kind: Kind,
+    pub id: u64,
+    pub bytes: u64,
+}
+
+/// The rows of a request for an object of `bytes` bytes: those of an access of `bytes` bytes at
+/// address `id`.
+pub(super) fn object(request: ObjectRequest) -> impl Iterator<Item = Row> + Clone {
+    let ObjectRequest { kind, id, bytes } = request;
     let short = u8::try_from(bytes).ok();
     let first = Row {
-        kind: match short {
-            Some(_) => Kind::Load,
-            None => Kind::RangeLoad,
+        kind: match (short, kind) {
+            (Some(_), kind) => kind,
+            (None, Kind::Store) => Kind::RangeStore,
+            (None, _) => Kind::RangeLoad,
         },
         size: short.unwrap_or(0),
         ..item(id)

@@ -1,5 +1,5 @@
-//! Which format the ending of a file's name means: u64, champsim, oraclegeneral or vscsi. The first
-//! three are never detected by content, as any bytes could be such a file.
+//! Which format the ending of a file's name means: u64, u32, champsim, oraclegeneral or vscsi. All
+//! but the last are never detected by content, as any bytes could be such a file.
 //!
 //! Used by `lib.rs`, where the content of a file leaves its format open.
 //!
@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::{champsim, oraclegeneral, u64, vscsi};
+use crate::{champsim, oraclegeneral, u32, u64, vscsi};
 
 /// Endings, without capitals, and the format that each means.
 const ENDINGS: &[(&str, &str)] = &[
@@ -18,11 +18,12 @@ const ENDINGS: &[(&str, &str)] = &[
     ("vscsi1", vscsi::NAME),
     ("vscsi2", vscsi::NAME),
     ("u64", u64::NAME),
+    ("u32", u32::NAME),
     ("bin", u64::NAME),
 ];
 
 /// Endings of compressions, which may follow one of [`ENDINGS`].
-const PACKED: [&str; 5] = ["gz", "xz", "zst", "zstd", "zip"];
+const PACKED: [&str; 7] = ["gz", "xz", "zst", "zstd", "sz", "snappy", "zip"];
 
 /// The name of the format that the ending of a file's name means, if it means one: `a.u64`,
 /// `a.u64.gz`, `a.oracleGeneral.bin`.
@@ -58,6 +59,16 @@ pub(super) fn is_last(path: &Path, ending: &str) -> bool {
     endings.find(|ending| !PACKED.contains(ending)) == Some(ending)
 }
 
+/// Whether the name is one that DynamoRIO gives to the schedule of a trace, which is beside the
+/// trace and has no accesses: `cpu_schedule.bin.zip`, `serial_schedule.bin.gz`.
+pub(super) fn is_schedule(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let name = name.unwrap_or_default();
+    ["cpu_schedule.bin", "serial_schedule.bin"]
+        .iter()
+        .any(|schedule| name.starts_with(schedule))
+}
+
 /// Whether [`ENDINGS`] has the format.
 pub(super) fn has_format(format: &str) -> bool {
     ENDINGS.iter().any(|&(_, known)| known == format)
@@ -81,6 +92,7 @@ mod tests {
             ("a/b.u64", Some("u64")),
             ("b.u64.gz", Some("u64")),
             ("b.bin", Some("u64")),
+            ("b.u32.sz", Some("u32")),
             ("w01.oracleGeneral.bin.zst", Some("oraclegeneral")),
             ("w01.oracleGeneral", Some("oraclegeneral")),
             ("600.perlbench_s-210B.champsimtrace.xz", Some("champsim")),

@@ -4,7 +4,8 @@
 //!
 //! Source: the head comment of `lackey/lk_main.c` in Valgrind and the lines it describes:
 //! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
-//! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
+//! ` M 0421c7cc,4` a load and a store of one instruction, `SB 04001000` the beginning of a
+//! superblock. Addresses are hexadecimal, sizes decimal.
 
 use std::path::Path;
 
@@ -38,7 +39,7 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
     let first = head
         .split(|&byte| byte == b'\n')
-        .find(|line| !is_message(line));
+        .find(|line| !is_message(line) && !is_superblock(line));
     match first.map(LackeyLine::read) {
         Some(Some(_)) => Confidence::Certain,
         _ => Confidence::No,
@@ -95,7 +96,7 @@ impl LineFormat for Lackey {
 #[inline(never)]
 fn slow_line(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
     let (line, next) = lines::line(text, at)?;
-    if is_message(line) {
+    if is_message(line) || is_superblock(line) {
         return Ok(next);
     }
     let Some(line) = LackeyLine::read(line) else {
@@ -126,6 +127,13 @@ fn is_message(line: &[u8]) -> bool {
         || [b"==", b"--", b"**"]
             .iter()
             .any(|mark| line.starts_with(*mark))
+}
+
+/// Whether a line says that a superblock begins, as `--trace-superblocks=yes` adds them:
+/// `SB 04001000`. No access.
+fn is_superblock(line: &[u8]) -> bool {
+    let addr = line.strip_prefix(b"SB ").map(<[u8]>::trim_ascii);
+    addr.is_some_and(|addr| digits(addr, 16).is_some())
 }
 
 /// The process that Valgrind's opening lines name: `==123== Command: ./a.out x`.

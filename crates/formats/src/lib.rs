@@ -19,6 +19,7 @@ pub mod msr;
 pub mod oraclegeneral;
 pub mod parquet;
 pub mod text;
+pub mod u32;
 pub mod u64;
 pub mod vscsi;
 
@@ -138,6 +139,15 @@ pub static FORMATS: &[FormatInfo] = &[
         open: |input| Ok(Box::new(u64::Reader::new(input)?)),
     },
     FormatInfo {
+        name: u32::NAME,
+        summary: u32::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: false,
+        detect: u32::detect,
+        open: |input| Ok(Box::new(u32::Reader::new(input)?)),
+    },
+    FormatInfo {
         name: drmemtrace::NAME,
         summary: drmemtrace::SUMMARY,
         reads: true,
@@ -187,7 +197,7 @@ pub static FORMATS: &[FormatInfo] = &[
 /// Opens the trace at `path` (`-` is standard input), in the format called `format`, or else in the
 /// one that its content shows.
 ///
-/// Raw `u64` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they
+/// Raw `u64` and `u32` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they
 /// are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a
 /// wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
 /// [`Input`].
@@ -196,7 +206,12 @@ pub static FORMATS: &[FormatInfo] = &[
 /// `FileError::Io` if it cannot be opened, `FileError::Empty` if nothing is in it,
 /// [`TraceError::UnknownFormat`] if no format fits, `FileError::Corrupt` if its very head is
 /// damaged.
+///
+/// A folder is one of traces of DynamoRIO, a file for each thread: [`drmemtrace::FolderReader`].
 pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> {
+    if path.is_dir() {
+        return folder(path, format);
+    }
     read(Input::open(path)?, format)
 }
 
@@ -232,14 +247,32 @@ pub fn open_part(
     format: Option<&str>,
     part: Selection,
 ) -> Result<AnySource, TraceError> {
+    if path.is_dir() {
+        let source = Selected::without_operands(folder(path, format)?, part);
+        return Ok(Box::new(Unsegmented(source)));
+    }
     let mut input = Input::open(path)?;
     if detected_or_named(&mut input, format)?.name == native::NAME {
         let mut reader = native::Reader::new(input)?;
         reader.select(part)?;
         return Ok(Box::new(reader));
     }
-    let source = Selected::new(read(input, format)?, part);
+    let source = Selected::without_operands(read(input, format)?, part);
     Ok(Box::new(Unsegmented(source)))
+}
+
+/// The traces in a folder, as one source.
+pub(crate) fn folder(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> {
+    if let Some(format) = format.filter(|&format| format != drmemtrace::NAME) {
+        let what = format!(
+            "it is a folder, and only --format {} reads folders, not '{}'; name a file",
+            drmemtrace::NAME,
+            format.escape_debug()
+        );
+        let path = path.to_owned();
+        return Err(TraceError::UnknownFormat { path, what });
+    }
+    unsegmented(drmemtrace::FolderReader::new(path))
 }
 
 /// A source that is read in one go.
@@ -332,6 +365,9 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
         };
         return Err(unknown(input, what));
     }
+    if extension::is_schedule(input.path()) {
+        return Err(unknown(input, SCHEDULE.to_owned()));
+    }
     if let Some(name) = extension::format(input.path()) {
         return named(input, name);
     }
@@ -354,6 +390,10 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     };
     Err(unknown(input, what))
 }
+
+/// What to say of a schedule.
+const SCHEDULE: &str = "it is the schedule of a trace of DynamoRIO, which has no accesses; name the folder that it \
+     is in, whose traces are then read in that order";
 
 fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
     let mut best = (Confidence::No, &FORMATS[0]);

@@ -9,11 +9,11 @@
 
 use std::path::Path;
 
-use crate::delivery::item;
+use crate::delivery::{ObjectRequest, item};
 use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, ItemProjection, TraceError};
+use reuselens_trace::{Block, ItemProjection, Kind, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "oraclegeneral";
@@ -51,6 +51,7 @@ impl Reader {
 
 impl RecordLayout for Requests {
     const HAS_ADDRESSES: bool = false;
+    const HAS_KINDS: bool = false;
     const MOST_ACCESSES: usize = 1;
 
     fn length(&self) -> usize {
@@ -75,8 +76,12 @@ impl RecordLayout for Requests {
 }
 
 impl SizedLayout for Requests {
-    fn object(&self, record: &[u8]) -> Option<(u64, u64)> {
+    fn object(&self, record: &[u8]) -> Option<ObjectRequest> {
         let record = record.first_chunk::<LENGTH>()?;
-        Some((number(record, ID_AT), number32(record, SIZE_AT).into()))
+        Some(ObjectRequest {
+            kind: Kind::Load,
+            id: number(record, ID_AT),
+            bytes: number32(record, SIZE_AT).into(),
+        })
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use reuselens_units::{Accesses, Bytes, Granularity};
 
-use crate::delivery::{self, Delivery, ENOUGH};
+use crate::delivery::{self, Delivery, ENOUGH, ObjectRequest};
 use crate::segments::Cuts;
 use reuselens_io::Input;
 use reuselens_trace::{
@@ -23,6 +23,8 @@ use reuselens_trace::{
 pub trait RecordLayout: Clone + Send + 'static {
     /// Whether records hold byte addresses (`true`) or ids that are the items.
     const HAS_ADDRESSES: bool;
+    /// Whether accesses are loads or stores (`true`), or all of them are loads.
+    const HAS_KINDS: bool;
     /// The most accesses of a record.
     const MOST_ACCESSES: usize;
 
@@ -53,12 +55,12 @@ pub trait RecordLayout: Clone + Send + 'static {
 
 /// A layout whose records are requests for objects that have a size.
 pub trait SizedLayout: RecordLayout {
-    /// The id and the bytes of the object of a valid record; `None` if it is not valid.
-    fn object(&self, record: &[u8]) -> Option<(u64, u64)>;
+    /// The request of a valid record; `None` if it is not valid.
+    fn object(&self, record: &[u8]) -> Option<ObjectRequest>;
 }
 
 /// [`SizedLayout::object`] of the layout of a reader.
-type Object<L> = fn(&L, &[u8]) -> Option<(u64, u64)>;
+type Object<L> = fn(&L, &[u8]) -> Option<ObjectRequest>;
 
 /// Reads the records of a layout: all of them, or those of a segment of a file.
 pub struct RecordReader<L> {
@@ -110,10 +112,12 @@ impl<L: RecordLayout> RecordReader<L> {
         }
     }
 
-    /// Whether items can be made as the projection says. Rows of ids are loads, each of one item.
+    /// Whether items can be made as the projection says. Rows of ids are accesses to one item each,
+    /// and loads where the format has no kinds.
     fn can_make_items(projection: ItemProjection) -> bool {
         L::HAS_ADDRESSES
-            || (projection.granularity == Granularity::BYTE && projection.counts(Kind::Load))
+            || (projection.granularity == Granularity::BYTE
+                && (L::HAS_KINDS || projection.counts(Kind::Load)))
     }
 
     /// A reader of `left` records from record `first` on, if the input can be read there.
@@ -235,8 +239,8 @@ impl<L: RecordLayout> Records<L> {
                     let records = records.chunks_exact(length);
                     let objects = records.map_while(|record| object(&self.layout, record));
                     let mut valid = 0;
-                    for (id, bytes) in objects {
-                        block.extend(delivery::object(id, bytes));
+                    for request in objects {
+                        block.extend(delivery::object(request));
                         valid += 1;
                     }
                     valid

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use crate::detected_or_named;
+use crate::{detected_or_named, drmemtrace};
 use reuselens_io::Input;
 use reuselens_rltrace as native;
-use reuselens_trace::{Selected, Selection, Source, Summary, TraceError};
+use reuselens_trace::{Extent, Kind, Selected, Selection, Source, Summary, TraceError};
 
 /// What a trace holds.
 #[derive(Debug, Default)]
@@ -33,6 +33,18 @@ pub struct Survey {
     pub no_index: Option<String>,
 }
 
+impl Survey {
+    /// How much there is of it, in the rows by which a part of it is named: without operands, unless
+    /// it is a native trace.
+    pub fn extent(&self) -> Extent {
+        let mut extent = self.summary.extent();
+        if self.format != native::NAME {
+            extent.rows -= self.summary.rows_of(Kind::Operand).min(extent.rows);
+        }
+        extent
+    }
+}
+
 /// Looks at the trace at `path` (`-` is standard input), in the format called `format` or in the
 /// one that its content shows. Of a native file with an index only the index is read; any other is
 /// read to its end.
@@ -40,6 +52,9 @@ pub struct Survey {
 /// # Errors
 /// Those of [`open`](crate::open).
 pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Survey, TraceError> {
+    if path.is_dir() {
+        return survey_folder(path, format, part);
+    }
     let mut input = Input::open(path)?;
     let name = detected_or_named(&mut input, format)?.name;
     if name == native::NAME && part.is_all() {
@@ -62,9 +77,28 @@ pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Sur
     };
     let (summary, incomplete) = match name == native::NAME {
         true => Summary::of(&mut *source)?,
-        false => Summary::of(&mut Selected::new(source, part.clone()))?,
+        false => Summary::of(&mut Selected::without_operands(source, part.clone()))?,
     };
     (survey.summary, survey.incomplete) = (summary, incomplete);
+    Ok(survey)
+}
+
+/// What the traces in a folder hold.
+fn survey_folder(
+    path: &Path,
+    format: Option<&str>,
+    part: &Selection,
+) -> Result<Survey, TraceError> {
+    let source = crate::folder(path, format)?;
+    let mut survey = Survey {
+        format: drmemtrace::NAME,
+        has_addresses: source.has_addresses(),
+        description: source.describe(),
+        bytes: source.progress().map(|(_, all)| all),
+        ..Survey::default()
+    };
+    let mut part = Selected::without_operands(source, part.clone());
+    (survey.summary, survey.incomplete) = Summary::of(&mut part)?;
     Ok(survey)
 }
 

@@ -44,6 +44,7 @@ impl Reader {
 
 impl RecordLayout for Items {
     const HAS_ADDRESSES: bool = false;
+    const HAS_KINDS: bool = false;
     const MOST_ACCESSES: usize = 1;
 
     fn length(&self) -> usize {

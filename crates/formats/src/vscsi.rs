@@ -6,15 +6,16 @@
 //! Little endian; version 1, 32 bytes: `u32` serial number, length, segments, `u16` command,
 //! version, `u64` block, time. Version 2, 40 bytes: `u16` command, version, `u32` serial number,
 //! length, segments, `u64` block, time, response time. The upper byte of the version field is 1 or
-//! 2.
+//! 2. The command is the first byte of the SCSI command: 0x28 reads, 0x2a writes.
 
 use std::path::Path;
 
-use crate::delivery::item;
+use crate::csv;
+use crate::delivery::{ObjectRequest, item};
 use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32, word};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, ItemProjection, TraceError};
+use reuselens_trace::{Block, ItemProjection, Kind, Row, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";
@@ -71,8 +72,8 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Reads requests; the block at which one begins is the item, whatever the command. The length is
-/// the size of the object.
+/// Reads requests; the block at which one begins is the item. Commands that write are stores, all
+/// others are loads. The length is the size of the object.
 pub type Reader = RecordReader<&'static Version>;
 
 impl Reader {
@@ -106,20 +107,50 @@ impl Version {
         word(record, self.version_at) >> 8 == self.number
     }
 
-    /// The blocks of the records before the first that is not of this version.
-    fn blocks<'a, const N: usize>(
-        &self,
-        records: &'a [u8],
-    ) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a, N> {
+    /// The records before the first that is not of this version.
+    fn valid<'a, const N: usize>(&self, records: &'a [u8]) -> &'a [[u8; N]] {
         let (records, _) = records.as_chunks::<N>();
         let other = records.iter().position(|record| !self.is_of(record));
-        let valid = &records[..other.unwrap_or(records.len())];
-        valid.iter().map(|record| number(record, BLOCK_AT))
+        &records[..other.unwrap_or(records.len())]
+    }
+
+    /// What a record requests, by its command.
+    #[inline(always)]
+    fn kind(&self, record: &[u8]) -> Kind {
+        match csv::is_scsi_write(word(record, self.command_at)) {
+            true => Kind::Store,
+            false => Kind::Load,
+        }
+    }
+
+    /// Appends the rows of valid records; how many these are.
+    fn add_rows<const N: usize>(&self, records: &[u8], rows: &mut Block) -> usize {
+        let valid = self.valid::<N>(records);
+        rows.extend(valid.iter().map(|record| Row {
+            kind: self.kind(record),
+            ..item(number(record, BLOCK_AT))
+        }));
+        valid.len()
+    }
+
+    /// Appends the items of valid records that count; how many records these are.
+    fn add_items<const N: usize>(
+        &self,
+        records: &[u8],
+        projection: ItemProjection,
+        items: &mut Vec<u64>,
+    ) -> usize {
+        let valid = self.valid::<N>(records);
+        let counts = |record: &&[u8; N]| projection.counts(self.kind(*record));
+        let counted = valid.iter().filter(counts);
+        items.extend(counted.map(|record| number(record, BLOCK_AT)));
+        valid.len()
     }
 }
 
 impl RecordLayout for &'static Version {
     const HAS_ADDRESSES: bool = false;
+    const HAS_KINDS: bool = true;
     const MOST_ACCESSES: usize = 1;
 
     fn length(&self) -> usize {
@@ -131,21 +162,17 @@ impl RecordLayout for &'static Version {
     }
 
     fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize {
-        let before = rows.len();
         match self.length {
-            FIRST => rows.extend(self.blocks::<FIRST>(records).map(item)),
-            _ => rows.extend(self.blocks::<SECOND>(records).map(item)),
+            FIRST => self.add_rows::<FIRST>(records, rows),
+            _ => self.add_rows::<SECOND>(records, rows),
         }
-        rows.len() - before
     }
 
-    fn items(&mut self, records: &[u8], _: ItemProjection, items: &mut Vec<u64>) -> usize {
-        let before = items.len();
+    fn items(&mut self, records: &[u8], projection: ItemProjection, items: &mut Vec<u64>) -> usize {
         match self.length {
-            FIRST => items.extend(self.blocks::<FIRST>(records)),
-            _ => items.extend(self.blocks::<SECOND>(records)),
+            FIRST => self.add_items::<FIRST>(records, projection, items),
+            _ => self.add_items::<SECOND>(records, projection, items),
         }
-        items.len() - before
     }
 
     fn invalid(&self) -> String {
@@ -155,12 +182,15 @@ impl RecordLayout for &'static Version {
 }
 
 impl SizedLayout for &'static Version {
-    fn object(&self, record: &[u8]) -> Option<(u64, u64)> {
+    fn object(&self, record: &[u8]) -> Option<ObjectRequest> {
         let id = match self.length {
             FIRST => number(record.first_chunk::<FIRST>()?, BLOCK_AT),
             _ => number(record.first_chunk::<SECOND>()?, BLOCK_AT),
         };
-        self.is_of(record)
-            .then(|| (id, number32(record, self.bytes_at).into()))
+        self.is_of(record).then(|| ObjectRequest {
+            kind: self.kind(record),
+            id,
+            bytes: number32(record, self.bytes_at).into(),
+        })
     }
 }

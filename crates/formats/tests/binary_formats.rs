@@ -2,10 +2,14 @@
 
 use std::io::Cursor;
 
-use crate::binary::{PACKINGS, drmemtrace, entries, instruction, request, vscsi1, vscsi2, zip};
+use crate::binary::{
+    PACKINGS, drmemtrace, entries, gzip, instruction, request, vscsi1, vscsi2, zip,
+};
 use reuselens_io::Input;
 use reuselens_testing::traces::{Piece, Random, drain, open, rows};
-use reuselens_trace::{Event, Kind, Process, ProcessId, Row, Source, Thread, ThreadId, TraceError};
+use reuselens_trace::{
+    Event, Kind, Process, ProcessId, Projection, Row, Source, Thread, ThreadId, TraceError,
+};
 
 fn row(kind: Kind, size: u8, pc: u64, addr: u64) -> Row {
     Row {
@@ -231,15 +235,22 @@ fn oraclegeneral_has_ids() {
 }
 
 #[test]
-fn vscsi_has_blocks_in_both_versions() {
+fn vscsi_has_blocks_and_kinds_in_both_versions() {
     for record in [vscsi1, vscsi2] {
         let bytes: Vec<u8> = (0..3).flat_map(|at| record(at, 1 << (20 * at))).collect();
+        let kinds = [Kind::Load, Kind::Store, Kind::Load];
         let mut source = open(&bytes, Some("vscsi")).unwrap();
         assert!(!source.has_addresses());
         let (pieces, error) = drain(&mut source);
         assert!(error.is_none());
-        let expected = [1, 1 << 20, 1 << 40].map(|block| row(Kind::Load, 1, 0, block));
+        let expected = [0, 1, 2].map(|at| row(kinds[at], 1, 0, 1 << (20 * at)));
         assert_eq!(rows(&pieces), expected);
+        let mut source = open(&bytes, Some("vscsi")).unwrap();
+        assert!(source.project(Projection::Sizes));
+        let with_sizes = rows(&drain(&mut source).0);
+        let ranges = [Kind::RangeLoad, Kind::RangeStore, Kind::RangeLoad];
+        let found: Vec<Kind> = with_sizes.iter().step_by(2).map(|row| row.kind).collect();
+        assert_eq!(found, ranges);
     }
     let (_, error) = all(&[0; 80], "vscsi");
     assert!(error.unwrap().contains("neither of version 1"));
@@ -315,6 +326,39 @@ fn a_damaged_beginning_of_a_packed_file_is_not_read_as_numbers() {
             let error = found(packed.clone(), &name).unwrap_err().to_string();
             assert!(error.contains("says that it is compressed"), "{error}");
         }
+    }
+}
+
+#[test]
+fn raw_items_of_32_bits_are_read() {
+    let items = [0, 7, u32::MAX, 1 << 31];
+    let bytes: Vec<u8> = items.into_iter().flat_map(u32::to_le_bytes).collect();
+    let expected = items.map(|item| row(Kind::Load, 1, 0, item.into()));
+    let (said, found) = found(bytes.clone(), "a.u32").unwrap();
+    assert!(said.contains("32-bit items"), "{said}");
+    assert_eq!(found, expected);
+    let (pieces, error) = all(&bytes[..14], "u32");
+    assert_eq!(rows(&pieces), expected[..3]);
+    assert!(error.unwrap().contains("the last 2 bytes"));
+}
+
+/// Its bytes would be read as items.
+#[test]
+fn a_schedule_beside_traces_is_no_trace() {
+    let record = [1_u64, 2, 3, 4].map(u64::to_le_bytes).concat();
+    for (name, bytes) in [
+        (
+            "a/cpu_schedule.bin.zip",
+            zip(&[("0", &record), ("1", &record)]),
+        ),
+        ("serial_schedule.bin.gz", gzip(&record)),
+        ("cpu_schedule.bin", record.clone()),
+    ] {
+        let error = found(bytes, name).unwrap_err().to_string();
+        assert!(
+            error.contains("schedule of a trace of DynamoRIO"),
+            "{error}"
+        );
     }
 }
 

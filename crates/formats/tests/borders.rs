@@ -67,6 +67,7 @@ fn record(format: &str, at: u64, random: &mut Random) -> Vec<u8> {
         }
         "msr" => format!("1,h,{},Read,{at},{},7\n", pick % 2, pick * 100),
         "u64" => return at.to_le_bytes().to_vec(),
+        "u32" => return (at as u32).to_le_bytes().to_vec(),
         "drmemtrace" => {
             return entries(&[
                 (10, 4, at * 4),
@@ -90,6 +91,7 @@ fn blocks_do_not_depend_on_the_sizes_of_reads() {
         ("csv", "csv"),
         ("msr", "msr"),
         ("u64", "u64"),
+        ("u32", "u32"),
         ("drmemtrace", "drmemtrace"),
         ("champsim", "champsim"),
         ("oraclegeneral", "oraclegeneral"),

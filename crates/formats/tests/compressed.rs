@@ -100,6 +100,8 @@ fn a_stream_cut_anywhere_gives_what_came_before_and_one_error() {
         for length in (7..packed.len())
             .step_by(3)
             .filter(|&length| length != ends)
+            // Snappy has nothing at its end, so that a cut between two chunks does not show.
+            .filter(|&length| name != "sz" || (length > 10 && length != ends + 10))
         {
             let (read, error) = addrs(pipe(&packed[..length]), Some("text"));
             assert_eq!(read, items[..read.len()], "{name} {length}");
@@ -143,6 +145,7 @@ fn damage_is_reported_after_the_rows_before_it() {
 fn name_of(ending: &str) -> &str {
     match ending {
         "gz" => "gzip data",
+        "sz" => "snappy data",
         "zst" => "zstd data",
         _ => "xz data",
     }
@@ -164,8 +167,14 @@ fn unknown_compressions_are_refused_with_a_hint() {
     let error = addrs(pipe(&zipped), None).1.unwrap();
     assert!(matches!(error, TraceError::UnknownFormat { .. }), "{error}");
     assert!(error.to_string().contains("unzip -p"), "{error}");
-    let error = addrs(file(&zipped[..zipped.len() - 30]), None).1.unwrap();
-    assert!(error.to_string().contains("zip data is damaged"), "{error}");
+    for cut in [10, 30, 60] {
+        let length = zipped.len() - cut;
+        let error = addrs(file(&zipped[..length]), None).1.unwrap().to_string();
+        assert!(error.contains("zip data is damaged"), "{error}");
+        // The place is in the file, though its end is searched several times.
+        let place = format!("or before byte {length} of the file");
+        assert!(error.contains(&place), "{error}");
+    }
     for (bytes, said) in [
         (&b"BZh91AY"[..], "bzip2 -dc"),
         (b"\x04\x22\x4d\x18x", "lz4 -dc"),

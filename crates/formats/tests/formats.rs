@@ -234,7 +234,7 @@ fn missing_empty_and_directory_give_different_errors() {
     );
     let directory = reuselens_formats::open(folder.path(), None).err().unwrap();
     assert!(
-        matches!(directory, TraceError::File(FileError::Io { .. })),
+        matches!(directory, TraceError::UnknownFormat { .. }),
         "{directory}"
     );
     let file = folder.path().join("empty");
@@ -284,6 +284,7 @@ fn the_list_has_every_format_once() {
             "oraclegeneral",
             "parquet",
             "text",
+            "u32",
             "u64",
             "vscsi"
         ]

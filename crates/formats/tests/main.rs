@@ -10,6 +10,7 @@ mod binary_fuzz;
 mod borders;
 mod compressed;
 mod convert;
+mod folder;
 mod formats;
 mod mini_fuzz;
 mod record_segments;

@@ -87,6 +87,15 @@ fn cases() -> Vec<Case> {
     add("oraclegeneral", &mut |at| request(at, any(), 7, -1));
     add("vscsi", &mut |at| vscsi1(at, any()));
     add("vscsi", &mut |at| vscsi2(at, any()));
+    add("u32", &mut |_| (any() as u32).to_le_bytes().to_vec());
+    for kinds in [[Kind::Load], [Kind::Store]] {
+        cases.push(Case {
+            format: "vscsi",
+            length: 32,
+            bytes: (0..70_000).flat_map(|at| vscsi1(at, any())).collect(),
+            projection: ItemProjection::new(Granularity::BYTE, |kind| kinds.contains(&kind)),
+        });
+    }
     cases
 }
 
@@ -218,13 +227,15 @@ fn inputs_without_segments_are_read_by_one_reader() {
                 .unwrap()
                 .is_empty()
         );
-        // Ids are items, and each is loaded.
+        // Ids are items, and each is loaded unless the format has kinds.
         if case.format != "champsim" {
             let no_ids = [
                 ItemProjection::new(Granularity::LINE_64, |_| true),
                 ItemProjection::new(Granularity::BYTE, |kind| kind == Kind::Store),
             ];
-            for projection in no_ids {
+            let has_kinds = usize::from(case.format == "vscsi");
+            for projection in &no_ids[..2 - has_kinds] {
+                let projection = *projection;
                 let mut source = case.source();
                 assert!(!source.project(Projection::Items(projection)));
                 assert!(

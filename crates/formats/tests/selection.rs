@@ -141,6 +141,42 @@ proptest! {
     }
 }
 
+/// A request of any size is one row of a table.
+#[test]
+fn part_of_a_table_counts_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let line = |at: u64| format!("{},{},R\n", at * 4096, [8, 4096, 300][at as usize % 3]);
+    let lines: String = (0..100_000).map(line).collect();
+    std::fs::write(&path, format!("address,size,op\n{lines}")).unwrap();
+    let survey = |part: &Selection| reuselens_formats::survey(&path, None, part).unwrap();
+    assert_eq!(survey(&Selection::default()).extent().rows, 100_000);
+    for rows in [
+        0..50,
+        7..8,
+        0..100_000,
+        40_001..90_003,
+        99_999..u64::MAX,
+        200_000..300_000,
+    ] {
+        let part = Selection {
+            rows: rows.clone(),
+            ..Selection::default()
+        };
+        let expected: Vec<u64> = rows
+            .clone()
+            .take_while(|&at| at < 100_000)
+            .map(|at| at * 4096)
+            .collect();
+        let mut source = reuselens_formats::open_part(&path, None, part.clone()).unwrap();
+        let rows_of_part = reuselens_testing::traces::rows(&drain(&mut source).0);
+        let accesses = rows_of_part.iter().filter(|row| row.kind.is_access());
+        let found: Vec<u64> = accesses.map(|row| row.addr).collect();
+        assert!(found == expected, "{rows:?}");
+        assert_eq!(survey(&part).summary.accesses(), expected.len() as u64);
+    }
+}
+
 /// What the file holds, by its path.
 fn surveyed(bytes: &[u8]) -> Survey {
     let folder = tempfile::tempdir().unwrap();

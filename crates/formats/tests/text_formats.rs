@@ -227,6 +227,98 @@ fn lackey_refuses_impossible_extents() {
 }
 
 #[test]
+fn lackey_passes_over_superblocks() {
+    let text = "SB 00401000\nI  00401000,5\nSB 0040100c\n L 00403f40,8\nSB 0x\n";
+    let accesses = &text[..text.len() - 6];
+    let expected = [row(Kind::Load, 8, 0x40_1001, 0x40_3f40)];
+    assert_eq!(
+        read(accesses.as_bytes(), "lackey"),
+        (expected.to_vec(), None)
+    );
+    let found = open(accesses.as_bytes(), None).unwrap();
+    assert!(found.describe().contains("lackey"), "{}", found.describe());
+    fails(
+        text.as_bytes(),
+        "lackey",
+        1,
+        &["line 5", "no line of lackey"],
+    );
+}
+
+/// Whatever its size: items that it covers are counted once.
+#[test]
+fn a_modify_of_any_size_is_one_access() {
+    for (size, kind) in [
+        (8, Kind::Atomic),
+        (255, Kind::Atomic),
+        (256, Kind::RangeStore),
+    ] {
+        let text = format!("address,size,op\n64,{size},modify\n");
+        let (rows, error) = read(text.as_bytes(), "csv");
+        assert_eq!(error, None);
+        let accesses: Vec<Kind> = rows.iter().map(|row| row.kind).collect();
+        let accesses: Vec<_> = accesses
+            .into_iter()
+            .filter(|kind| kind.is_access())
+            .collect();
+        assert_eq!(accesses, [kind], "{size}");
+    }
+    let text = b"address,size,op\n64,300,modify\n64,300,cas\n";
+    let (pieces, _) = drain(&mut open(text, None).unwrap());
+    let is_note = |piece: &&Piece| matches!(piece, Piece::Event(Event::Note(note)) if note.code == "large-modify");
+    assert_eq!(pieces.iter().filter(is_note).count(), 1);
+}
+
+#[test]
+fn csv_between_spaces_has_runs_of_them() {
+    let text = "1 100  4096\n  2   200 5 \n3 100 1\r\n";
+    let format = "csv:address=2,size=3,header=no,delimiter=space";
+    let (rows, error) = read(text.as_bytes(), format);
+    assert_eq!(error, None);
+    let expected = [
+        row(Kind::RangeLoad, 0, 0, 100),
+        row(Kind::Operand, 0, 0, 4096),
+        row(Kind::Load, 5, 0, 200),
+        row(Kind::Load, 1, 0, 100),
+    ];
+    assert_eq!(rows, expected);
+    let named = b"time id  size\n1 word 2\n";
+    let (rows, error) = read(named, "csv:delimiter=space");
+    assert_eq!((rows.len(), error), (1, None));
+    fails(
+        b"1 2\n3\n",
+        "csv:address=2,header=no,delimiter=space",
+        1,
+        &["line 2"],
+    );
+}
+
+#[test]
+fn csv_multiplies_block_numbers_by_their_unit() {
+    let text = b"lbn,size\n3,1024\n0x10,8\n";
+    let (rows, error) = read(text, "csv:address=lbn,unit=512");
+    assert_eq!(error, None);
+    let expected = [
+        row(Kind::RangeLoad, 0, 0, 3 * 512),
+        row(Kind::Operand, 0, 0, 1024),
+        row(Kind::Load, 8, 0, 16 * 512),
+    ];
+    assert_eq!(rows, expected);
+    let large = format!("lbn,size\n1,1\n{},1\n", u64::MAX / 512 + 1);
+    fails(
+        large.as_bytes(),
+        "csv:address=lbn,unit=512",
+        1,
+        &["line 3", "address space"],
+    );
+    let error = open(text, Some("csv:id=lbn,unit=512")).err().unwrap();
+    assert!(
+        error.to_string().contains("unit=BYTES is for addresses"),
+        "{error}"
+    );
+}
+
+#[test]
 fn csv_finds_its_columns_by_name() {
     let text = "Time, Virtual Address ,RW,Bytes,IP,comment\n\
                 1,0x10,R,4,0x400000,\"a, b\"\n\
@@ -410,7 +502,7 @@ fn csv_names_the_missing_column() {
         (
             "a,b\n1,2\n",
             "csv:address=a,delimiter=x",
-            "delimiter=comma, semicolon or tab",
+            "delimiter=comma, semicolon, tab or space",
         ),
         ("\"a,b\n1,2\n", "csv", "the header cannot be read"),
         ("\n\n", "csv", "no column of addresses"),

@@ -29,7 +29,7 @@ const HEAD: usize = 4096;
 
 /// A file, a pipe or standard input, read forward through one buffer of 256 KiB.
 ///
-/// Inputs that are compressed with gzip, zstd or xz, and members of zip files, are decompressed by
+/// Inputs that are compressed with gzip, zstd, xz or snappy, and members of zip files, are decompressed by
 /// a thread, a bounded number of bytes ahead. Offsets are then those in the decompressed bytes;
 /// progress is that in the file.
 pub struct Input {
@@ -387,7 +387,9 @@ impl Input {
         } else {
             format!("its {name} data is damaged ({error})")
         };
+        // Archives are not read in one pass, so more bytes may be taken than there are.
         let taken = packed.taken.load(Ordering::Relaxed);
+        let taken = self.total.map_or(taken, |total| taken.min(total));
         FileError::Corrupt {
             path: self.path.clone(),
             what,

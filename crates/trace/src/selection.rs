@@ -117,7 +117,10 @@ impl Selection {
 pub struct Selected<S> {
     source: S,
     selection: Selection,
+    /// Rows with numbers so far.
     rows: u64,
+    /// Whether operand rows have numbers.
+    counts_operands: bool,
     block: Block,
 }
 
@@ -128,8 +131,48 @@ impl<S: Source> Selected<S> {
             source,
             selection,
             rows: 0,
+            counts_operands: true,
             block: Block::new(),
         }
+    }
+
+    /// That part of a source whose operand rows have no numbers: for formats in which an access of
+    /// any size is one line or record.
+    pub fn without_operands(source: S, selection: Selection) -> Selected<S> {
+        Selected {
+            counts_operands: false,
+            ..Selected::new(source, selection)
+        }
+    }
+
+    /// Removes from the block the rows that are not wanted. Returns whether any are left.
+    fn cut(&mut self) -> bool {
+        let (kinds, first) = (self.block.kinds(), self.rows);
+        let is_numbered = |kind: Kind| self.counts_operands || kind != Kind::Operand;
+        let numbered = kinds.iter().filter(|&&kind| is_numbered(kind)).count();
+        self.rows += numbered as u64;
+        if numbered == kinds.len() {
+            return self.selection.cut(&mut self.block, first);
+        }
+        // The index of the row of a number: rows before the block are its first one, and rows
+        // after it its end.
+        let index = |number: u64| {
+            let Some(wanted) = number.checked_sub(first) else {
+                return 0;
+            };
+            let indices = (0..).zip(kinds).filter(|&(_, &kind)| is_numbered(kind));
+            let mut indices = indices.map(|(index, _)| index);
+            let wanted = usize::try_from(wanted).ok();
+            wanted
+                .and_then(|wanted| indices.nth(wanted))
+                .unwrap_or(kinds.len() as u64)
+        };
+        let rows = index(self.selection.rows.start)..index(self.selection.rows.end);
+        let selection = Selection {
+            rows,
+            ..self.selection.clone()
+        };
+        selection.cut(&mut self.block, 0)
     }
 }
 
@@ -138,9 +181,7 @@ impl<S: Source> Source for Selected<S> {
         loop {
             match self.source.next(&mut self.block)? {
                 Step::Block => {
-                    let first = self.rows;
-                    self.rows += self.block.len() as u64;
-                    if self.selection.cut(&mut self.block, first) {
+                    if self.cut() {
                         std::mem::swap(block, &mut self.block);
                         return Ok(Step::Block);
                     }

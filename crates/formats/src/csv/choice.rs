@@ -18,6 +18,8 @@ pub(super) enum Column {
 pub(super) struct Choice {
     columns: Vec<(Role, Column)>,
     pub(super) delimiter: Option<u8>,
+    /// Bytes of a unit of addresses.
+    pub(super) unit: Option<u64>,
     /// Whether the first line holds names.
     pub(super) header: bool,
 }
@@ -27,6 +29,7 @@ impl Default for Choice {
         Choice {
             columns: Vec::new(),
             delimiter: None,
+            unit: None,
             header: true,
         }
     }
@@ -46,7 +49,7 @@ impl Choice {
             };
             let (what, value) = (what.trim(), value.trim());
             let name = match what {
-                "delimiter" | "header" => what,
+                "delimiter" | "header" | "unit" => what,
                 _ => word(role(what, part)?),
             };
             if chosen.contains(&name) {
@@ -56,6 +59,7 @@ impl Choice {
             match what {
                 "delimiter" => choice.delimiter = Some(delimiter(value)?),
                 "header" => choice.header = header(value)?,
+                "unit" => choice.unit = Some(unit(value)?),
                 _ => choice.columns.push((role(what, part)?, column(value))),
             }
         }
@@ -97,8 +101,9 @@ fn delimiter(value: &str) -> Result<u8, String> {
         "comma" => Ok(b','),
         "semicolon" | ";" => Ok(b';'),
         "tab" => Ok(b'\t'),
+        "space" => Ok(b' '),
         _ => Err(format!(
-            "'{}' is no delimiter; say delimiter=comma, semicolon or tab",
+            "'{}' is no delimiter; say delimiter=comma, semicolon, tab or space",
             value.escape_debug()
         )),
     }
@@ -115,10 +120,26 @@ fn header(value: &str) -> Result<bool, String> {
     }
 }
 
+fn unit(value: &str) -> Result<u64, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|unit| (1..=MOST_UNIT).contains(unit))
+        .ok_or_else(|| {
+            format!(
+                "'{}' is no unit; say the bytes of a block, from 1 to {MOST_UNIT}, as in unit=512",
+                value.escape_debug()
+            )
+        })
+}
+
+/// The most bytes of a unit of addresses: blocks of disks and pages have less.
+const MOST_UNIT: u64 = 1 << 30;
+
 fn misunderstood(part: &str) -> String {
     format!(
         "'{}' is no choice of columns; say for instance `--format csv:address=COLUMN,size=COLUMN` \
-         (also id, kind, pc, thread, delimiter=tab, header=no), with names of columns or their \
+         (also id, kind, pc, thread, delimiter=tab, header=no, unit=512), with names of columns or their \
          numbers from 1",
         part.escape_debug()
     )
@@ -137,12 +158,22 @@ mod tests {
         assert_eq!(choice.column(Role::Kind), Some(&Column::None));
         assert_eq!(choice.column(Role::Pc), None);
         assert_eq!((choice.delimiter, choice.header), (Some(b'\t'), false));
+        let spaces = Choice::read("id=2,delimiter=space").unwrap();
+        assert_eq!(spaces.delimiter, Some(b' '));
+        assert_eq!(Choice::read("address=2,unit=512").unwrap().unit, Some(512));
         assert_eq!(Choice::read(""), Ok(Choice::default()));
         for twice in ["address=a,addr=b", "header=no,header=yes", "kind=,kind=1"] {
             let said = Choice::read(twice).unwrap_err();
             assert!(said.ends_with("is chosen twice"), "{said}");
         }
-        for wrong in ["addr", "colour=3", "delimiter=x", "header=perhaps"] {
+        for wrong in [
+            "addr",
+            "colour=3",
+            "delimiter=x",
+            "header=perhaps",
+            "unit=0",
+            "unit=x",
+        ] {
             assert!(Choice::read(wrong).is_err(), "{wrong}");
         }
     }

@@ -49,7 +49,9 @@ impl TableLines {
         access: &mut Access,
     ) -> Option<usize> {
         let Some(role) = role else {
-            if *text.get(at)? == b'"' {
+            // A run of spaces is one delimiter, and the slow path knows that.
+            let byte = *text.get(at)?;
+            if byte == b'"' || (byte == b' ' && self.layout.delimiter == b' ') {
                 return None;
             }
             return find3(text, at, [self.layout.delimiter, b'\n', b'"']);

@@ -49,7 +49,14 @@ impl<'a> Fields<'a> {
 
     /// The next field without quotes and without the space around it, or what is wrong with it.
     pub(super) fn next(&mut self) -> Option<Result<&[u8], &'static str>> {
-        let rest = &self.line[self.at.take()?..];
+        let mut rest = &self.line[self.at.take()?..];
+        if self.delimiter == b' ' {
+            // A run of spaces separates once, and there may be some before the first field.
+            rest = rest.trim_ascii_start();
+            if rest.is_empty() {
+                return None;
+            }
+        }
         let begin = rest
             .iter()
             .position(|&byte| byte != b' ')
@@ -137,6 +144,17 @@ mod tests {
                 expected.map(|fields| fields.into_iter().map(str::to_owned).collect::<Vec<_>>());
             assert_eq!(split(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn runs_of_spaces_separate_once() {
+        let mut scratch = Vec::new();
+        let mut fields = Fields::new(b"  a  \"b c\"   d ", b' ', &mut scratch);
+        for expected in [b"a".as_slice(), b"b c", b"d"] {
+            assert_eq!(fields.next(), Some(Ok(expected)));
+        }
+        assert_eq!(fields.next(), None);
+        assert_eq!(Fields::new(b"  ", b' ', &mut scratch).next(), None);
     }
 
     #[test]

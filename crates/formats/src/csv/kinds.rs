@@ -24,6 +24,12 @@ const BOTH: &[&str] = &[
 const SCSI_READS: &[&str] = &["08", "28", "a8", "88"];
 const SCSI_WRITES: &[&str] = &["0a", "2a", "aa", "8a", "2e", "ae", "8e"];
 
+/// Whether the SCSI command with this code writes.
+#[inline(always)]
+pub(crate) fn is_scsi_write(code: u16) -> bool {
+    matches!(code, 0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e)
+}
+
 /// The words for a load and a store that this table uses, as far as they occurred: up to seven
 /// bytes, the first lowest, followed by a one.
 pub(super) struct Kinds {
@@ -146,6 +152,11 @@ mod tests {
             kinds.fast_line(b"8e,1,23456789", 0, b','),
             Some((Kind::Store, 2))
         );
+        for code in 0..=0x1ff_u16 {
+            let text = format!("{code:02x}");
+            let is_write = SCSI_WRITES.contains(&&*text);
+            assert_eq!(is_scsi_write(code), is_write, "{text}");
+        }
         // An item of a plain text may look like a code.
         assert!(!is_kind(b"2a"));
     }

@@ -2,8 +2,9 @@
 //!
 //! Used by `lib.rs`, which lists it in `FORMATS`.
 //!
-//! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the
-//! end of a line, so that a damaged file cannot swallow the rest of itself.
+//! Source: RFC 4180. In addition semicolons, tabs and, where the user says so, runs of spaces may
+//! separate; a quoted field may not hold the end of a line, so that a damaged file cannot swallow
+//! the rest of itself.
 
 mod choice;
 mod columns;
@@ -121,7 +122,7 @@ fn misfit_of(layout: &TableLayout, line: &[u8]) -> Option<String> {
 }
 
 pub(super) use columns::is_item;
-pub(super) use kinds::is_kind;
+pub(super) use kinds::{is_kind, is_scsi_write};
 
 /// The choice of columns in a format called `csv:…`.
 pub(super) fn choice(name: &str) -> Option<&str> {

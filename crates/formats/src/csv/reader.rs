@@ -14,12 +14,14 @@ use crate::lines::{self, Bad};
 use crate::names::Names;
 use crate::{extent, text, unknown};
 use reuselens_io::Input;
-use reuselens_trace::{Block, Event, Kind, Process, Projection, Source, Step, Thread, TraceError};
+use reuselens_trace::{
+    Block, Event, Kind, Note, Process, Projection, Source, Step, Thread, TraceError,
+};
 
 /// Reads a table whose header names its columns; [`TableReader::with`] lets them be chosen.
 ///
 /// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no
-/// such column; as a range operation from 256 on). With one of ids, a row is one access to one
+/// such column; as a range operation from 256 on, which is a store for what reads and writes). With one of ids, a row is one access to one
 /// item, whatever its size; ids that are words are numbered as those of text are. A row's `pc` is
 /// one more than the table's, since a row's instruction is looked up just before its `pc`.
 /// Memory grows with the number of distinct words and threads.
@@ -42,6 +44,12 @@ pub(super) struct TableLines {
     pub(super) scratch: Vec<u8>,
     /// Whether rows of ids have the sizes of their objects.
     pub(super) sizes: bool,
+    /// Bytes of a unit of addresses.
+    unit: u64,
+    /// Whether an access that reads and writes was too large for a row of its kind.
+    large_modify: bool,
+    /// Whether that was reported.
+    noted: bool,
 }
 
 /// What a line says.
@@ -65,7 +73,8 @@ impl TableReader {
 
     /// A reader at the start of `input`, with columns that are chosen by name or by number from 1:
     /// `address=where,size=3,kind=,delimiter=tab,header=no`. What is not mentioned is found in the
-    /// header; a role without a column (`kind=`) has none.
+    /// header; a role without a column (`kind=`) has none. `unit=512`: addresses are numbers of
+    /// blocks of so many bytes.
     ///
     /// # Errors
     /// Those of [`TableReader::new`], and [`TraceError::UnknownFormat`] if the choice is no choice.
@@ -76,6 +85,10 @@ impl TableReader {
         }
         let first = first_line(&mut input, choice.header)?;
         let layout = TableLayout::new(&first, &choice).map_err(|what| unknown(&input, what))?;
+        let unit = choice.unit.unwrap_or(1);
+        if layout.ids() && choice.unit.is_some() {
+            return Err(unknown(&input, UNIT_OF_IDS.to_owned()));
+        }
         let mut events = VecDeque::from([Event::Process(Process::default())]);
         if !layout.has_threads() {
             events.push_back(Event::Thread(Thread::default()));
@@ -87,6 +100,9 @@ impl TableReader {
             threads: TableThreads::default(),
             scratch: Vec::new(),
             sizes: false,
+            unit,
+            large_modify: false,
+            noted: false,
         };
         Ok(TableReader {
             input,
@@ -119,6 +135,9 @@ impl Source for TableReader {
             match filled {
                 Ok(more) => self.over = !more,
                 Err(error) => (self.over, self.failed) = (true, Some(error)),
+            }
+            if self.lines.large_modify && !std::mem::replace(&mut self.lines.noted, true) {
+                self.events.push_back(Event::Note(large_modify()));
             }
             if !self.rows.is_empty() {
                 self.rows.process = Process::default().id;
@@ -179,16 +198,45 @@ impl TableLines {
             // An id is no place from which an object reaches anywhere.
             let (place, most) = match ids {
                 true => (0, extent::OBJECT),
-                false => (access.place, extent::REQUEST),
+                false => match access.place.checked_mul(self.unit) {
+                    Some(place) => (place, extent::REQUEST),
+                    None => return Err(beyond(at, &access, self.unit)),
+                },
             };
             if !extent::fits(place, size, most) {
                 let column = self.layout.number(Role::Size);
                 let what = extent::wrong(place, size, most, column);
                 return Err(Bad { at, what });
             }
-            batch.push(access.kind, size, access.pc, access.place);
+            self.large_modify |= access.kind == Kind::Atomic && size > u8::MAX.into();
+            let place = if ids { access.place } else { place };
+            batch.push(access.kind, size, access.pc, place);
             Ok(next)
         })
+    }
+}
+
+/// Why ids have no unit.
+const UNIT_OF_IDS: &str = "unit=BYTES is for addresses, and this table has ids: choose the column of block \
+     numbers with `--format csv:address=COLUMN,unit=BYTES`";
+
+/// What is wrong with an address in a unit.
+#[cold]
+fn beyond(at: usize, access: &Access, unit: u64) -> Bad {
+    let what = format!(
+        "the address {}, in units of {unit} bytes, is beyond the end of the address space",
+        access.place
+    );
+    Bad { at, what }
+}
+
+/// The remark on accesses that read and write, and are too large for a row of that kind.
+fn large_modify() -> Note {
+    Note {
+        code: "large-modify".to_owned(),
+        message: "accesses of 256 bytes or more that read and write are counted as stores, each as one access"
+            .to_owned(),
+        hint: "with --kind loads they are left out".to_owned(),
     }
 }
 

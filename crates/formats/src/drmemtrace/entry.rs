@@ -13,6 +13,8 @@ pub(super) const THREAD_EXIT: u16 = 23;
 pub(super) const PID: u16 = 24;
 pub(super) const HEADER: u16 = 25;
 pub(super) const MARKER: u16 = 28;
+/// What the size of a marker says if its address is the time at which a buffer began.
+const TIMESTAMP: u16 = 2;
 
 /// What is done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,12 @@ impl Entry {
             size: word(bytes, 2),
             addr: number(bytes, 4),
         }
+    }
+
+    /// Whether it says when a buffer began.
+    #[inline(always)]
+    pub(super) fn is_stamp(self) -> bool {
+        (self.kind, self.size) == (MARKER, TIMESTAMP)
     }
 
     /// What is done with it. Data accesses of 0 bytes, or of more than a row can say, are special.

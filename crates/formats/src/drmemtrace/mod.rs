@@ -10,10 +10,12 @@
 //! `emit_new_chunk_header`).
 
 mod entry;
+mod folder;
 mod reader;
 mod segment;
 mod threads;
 
+pub use folder::FolderReader;
 pub use reader::DrmemtraceReader as Reader;
 
 use entry::{Class, Entry, LENGTH};

@@ -37,6 +37,12 @@ pub struct DrmemtraceReader {
     threads: RunningThreads,
     /// Of a segment: which entries it has.
     pub(super) segment: Option<Segment>,
+    /// Whether it waits at the beginning of each buffer: it reads one thread of several.
+    by_buffer: bool,
+    /// Whether its first buffer has begun.
+    has_begun: bool,
+    /// When the buffer begins at which it waits.
+    waits: Option<u64>,
     events: VecDeque<Event>,
     rows: Block,
     stage: Box<RowStage>,
@@ -75,6 +81,9 @@ impl DrmemtraceReader {
             input,
             threads,
             segment,
+            by_buffer: false,
+            has_begun: false,
+            waits: None,
             events: VecDeque::new(),
             rows: Block::new(),
             stage: RowStage::new(),
@@ -82,6 +91,63 @@ impl DrmemtraceReader {
             noted: false,
             failed: None,
             over: false,
+        }
+    }
+
+    /// A reader at the start of `input`, whose first bytes are buffered, that waits at the beginning
+    /// of each buffer but the first: see [`Self::next_of_buffer`].
+    pub(super) fn of_thread(mut input: Input) -> DrmemtraceReader {
+        let pid = input.head().map_or(0, first_process);
+        let mut reader = DrmemtraceReader::of(input, RunningThreads::new(pid), None);
+        reader.by_buffer = true;
+        reader
+    }
+
+    /// Who runs.
+    pub(super) fn threads(&mut self) -> &mut RunningThreads {
+        &mut self.threads
+    }
+
+    /// When the buffer begins at which the reader waits.
+    pub(super) fn stamp(&self) -> Option<u64> {
+        self.waits
+    }
+
+    /// Goes on with the buffer at which the reader waits.
+    pub(super) fn pass_stamp(&mut self) {
+        if self.waits.take().is_some() {
+            self.consume(1);
+        }
+    }
+
+    /// The next event or block of a buffer; `None` at the beginning of the next buffer.
+    ///
+    /// # Errors
+    /// Those of [`Source::next`].
+    pub(super) fn next_of_buffer(&mut self, block: &mut Block) -> Result<Option<Step>, TraceError> {
+        loop {
+            // Events of a fill come before its rows: they say whose those are.
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(Step::Event(event)));
+            }
+            if !self.rows.is_empty() {
+                std::mem::swap(&mut self.rows, block);
+                self.rows.clear();
+                return Ok(Some(Step::Block));
+            }
+            if self.over {
+                return self.failed.take().map_or(Ok(Some(Step::End)), Err);
+            }
+            if self.waits.is_some() {
+                return Ok(None);
+            }
+            match self.fill() {
+                Ok(more) => self.over = !more,
+                Err(error) => {
+                    self.over = true;
+                    self.failed = Some(error);
+                }
+            }
         }
     }
 
@@ -97,6 +163,19 @@ impl DrmemtraceReader {
             let (entries, _) = self.input.at_least(0)?.as_chunks::<LENGTH>();
             let entries = &entries[..count];
             let first = Entry::of(&entries[0]);
+            if self.by_buffer && first.is_stamp() {
+                // Rows before it are delivered first.
+                if self.rows.is_empty() && self.has_begun {
+                    self.waits = Some(first.addr);
+                    return Ok(true);
+                }
+                if !self.rows.is_empty() {
+                    return Ok(true);
+                }
+                self.has_begun = true;
+                self.consume(1);
+                continue;
+            }
             if first.class() == Class::Special {
                 let turns = matches!(first.kind, entry::THREAD | entry::THREAD_EXIT | entry::PID);
                 if turns && !self.rows.is_empty() {
@@ -106,7 +185,11 @@ impl DrmemtraceReader {
                 self.consume(1);
                 continue;
             }
-            let (taken, staged) = plain(entries, &mut self.last, &mut self.stage);
+            let (last, stage) = (&mut self.last, &mut self.stage);
+            let (taken, staged) = match self.by_buffer {
+                true => plain::<true>(entries, last, stage),
+                false => plain::<false>(entries, last, stage),
+            };
             self.consume(taken);
             if staged > 0 {
                 self.label()?;
@@ -237,15 +320,19 @@ impl Instruction {
 
 /// Goes through entries up to one that is special: how many those are, and how many rows of them
 /// are on the stage now. Nothing in it branches on what the entries are, since the order of
-/// entries cannot be predicted.
-fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut RowStage) -> (usize, usize) {
+/// entries cannot be predicted. `BY_BUFFER`: it stops before the beginning of a buffer too.
+fn plain<const BY_BUFFER: bool>(
+    entries: &[[u8; LENGTH]],
+    last: &mut Instruction,
+    stage: &mut RowStage,
+) -> (usize, usize) {
     let (mut staged, mut pc) = (0, last.pc);
     let mut instruction = None;
     let mut taken = entries.len();
     for (index, bytes) in entries.iter().enumerate() {
         let entry = Entry::of(bytes);
         let class = entry.class();
-        if class == Class::Special {
+        if class == Class::Special || (BY_BUFFER && entry.is_stamp()) {
             taken = index;
             break;
         }
@@ -276,25 +363,10 @@ fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut RowStage)
 impl Source for DrmemtraceReader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         loop {
-            // Events of a fill come before its rows: they say whose those are.
-            if let Some(event) = self.events.pop_front() {
-                return Ok(Step::Event(event));
+            if let Some(step) = self.next_of_buffer(block)? {
+                return Ok(step);
             }
-            if !self.rows.is_empty() {
-                std::mem::swap(&mut self.rows, block);
-                self.rows.clear();
-                return Ok(Step::Block);
-            }
-            if self.over {
-                return self.failed.take().map_or(Ok(Step::End), Err);
-            }
-            match self.fill() {
-                Ok(more) => self.over = !more,
-                Err(error) => {
-                    self.over = true;
-                    self.failed = Some(error);
-                }
-            }
+            self.pass_stamp();
         }
     }
 

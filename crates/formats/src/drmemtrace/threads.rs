@@ -60,6 +60,16 @@ impl RunningThreads {
         self.is_current &= tid != self.tid;
     }
 
+    /// The system's number of the thread that runs.
+    pub(super) fn tid(&self) -> u64 {
+        self.tid
+    }
+
+    /// The system's number of the process of the thread that runs.
+    pub(super) fn pid(&self) -> u64 {
+        self.pid
+    }
+
     /// Whether `tid` is the thread that runs.
     pub(super) fn is_running(&self, tid: u64) -> bool {
         tid == self.tid

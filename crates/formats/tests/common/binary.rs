@@ -52,13 +52,18 @@ pub fn request(time: u32, id: u64, size: u32, next: i64) -> Vec<u8> {
     bytes
 }
 
+/// SCSI commands by turns: one that reads, one that writes, and one that does neither.
+fn command(number: u32) -> u16 {
+    [0x28, 0x2a, 0x35][number as usize % 3]
+}
+
 /// A record of vscsi1.
 pub fn vscsi1(number: u32, block: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [number, 4096, 1] {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
-    bytes.extend_from_slice(&0x28_u16.to_le_bytes());
+    bytes.extend_from_slice(&command(number).to_le_bytes());
     bytes.extend_from_slice(&0x0100_u16.to_le_bytes());
     for word in [block, 1_000 + u64::from(number)] {
         bytes.extend_from_slice(&word.to_le_bytes());
@@ -68,7 +73,7 @@ pub fn vscsi1(number: u32, block: u64) -> Vec<u8> {
 
 /// A record of vscsi2.
 pub fn vscsi2(number: u32, block: u64) -> Vec<u8> {
-    let mut bytes = 0x2a_u16.to_le_bytes().to_vec();
+    let mut bytes = command(number).to_le_bytes().to_vec();
     bytes.extend_from_slice(&0x0200_u16.to_le_bytes());
     for word in [number, 4096, 1] {
         bytes.extend_from_slice(&word.to_le_bytes());
@@ -96,6 +101,13 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut packer = liblzma::write::XzEncoder::new(Vec::new(), 2);
     packer.write_all(bytes).unwrap();
     packer.finish().unwrap()
+}
+
+/// A file in snappy's framing format.
+pub fn snappy(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = snap::write::FrameEncoder::new(Vec::new());
+    packer.write_all(bytes).unwrap();
+    packer.into_inner().unwrap()
 }
 
 /// A zip file with members of these names.
@@ -137,4 +149,4 @@ pub fn archive(bytes: &[u8], parts: &[usize]) -> Vec<u8> {
 pub type Pack = fn(&[u8]) -> Vec<u8>;
 
 /// The packings of streams, by their usual endings.
-pub const PACKINGS: [(&str, Pack); 3] = [("gz", gzip), ("zst", zstd), ("xz", xz)];
+pub const PACKINGS: [(&str, Pack); 4] = [("gz", gzip), ("zst", zstd), ("xz", xz), ("sz", snappy)];

@@ -1,5 +1,5 @@
-//! [`Packing`]: detects by a file's first bytes how it is compressed (gzip, zstd, xz, zip), and
-//! decompresses it on a thread while [`Input`](crate::Input) reads the result.
+//! [`Packing`]: detects by a file's first bytes how it is compressed (gzip, zstd, xz, snappy, zip),
+//! and decompresses it on a thread while [`Input`](crate::Input) reads the result.
 //!
 //! Decompression is streamed, so a small file that decompresses to a thousand times its size takes
 //! time but no memory. Bytes before a cut or a damaged place are delivered, then one error.
@@ -18,6 +18,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
 use raw::Counted;
 pub(crate) use raw::{Raw, ReadSeek, Unreadable};
+use snap::read::FrameDecoder;
 pub(crate) use zipped::Members;
 
 /// Compressed bytes that are read at once.
@@ -39,6 +40,8 @@ pub enum Packing {
     Zstd,
     /// The .xz format, one stream or many.
     Xz,
+    /// Snappy's framing format, `framing_format.txt` of its sources.
+    Snappy,
     /// An archive, of which the members are read in the order of their names.
     Zip,
 }
@@ -64,6 +67,7 @@ impl Packing {
                 (next.first_chunk() == Some(&[0x28, 0xb5, 0x2f, 0xfd])).then_some(Packing::Zstd)
             }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
+            [0xff, 6, 0, 0, b's', b'N', b'a', b'P', b'p', b'Y', ..] => Some(Packing::Snappy),
             // A member's head: the version needed and the method are small numbers.
             [b'P', b'K', 3, 4, 0..=99, 0, _, _, 0..=99, 0, ..] => Some(Packing::Zip),
             _ => None,
@@ -73,7 +77,8 @@ impl Packing {
     /// Whether a file that begins with `begun` can be decompressed: one byte of it, or all of
     /// `begun` without an error.
     ///
-    /// For xz, only the checksum of its head is checked; for zip, nothing more than the magic.
+    /// For xz, only the checksum of its head is checked; for snappy and zip, nothing more than the
+    /// magic.
     pub(crate) fn opens(self, begun: &[u8]) -> bool {
         let mut byte = [0];
         let read = match self {
@@ -87,7 +92,7 @@ impl Packing {
                 };
                 return crc32fast::hash(&head[6..8]).to_le_bytes() == head[8..];
             }
-            Packing::Zip => return true,
+            Packing::Snappy | Packing::Zip => return true,
         };
         // A window that is too large for us proves that it is compressed; reading reports it.
         read.map_or_else(
@@ -105,6 +110,7 @@ impl Packing {
             Packing::Gzip => "gzip",
             Packing::Zstd => "zstd",
             Packing::Xz => "xz",
+            Packing::Snappy => "snappy",
             Packing::Zip => "zip",
         }
     }
@@ -115,6 +121,7 @@ impl Packing {
             Packing::Gzip => "gunzip -k",
             Packing::Zstd => "zstd -d",
             Packing::Xz => "xz -dk",
+            Packing::Snappy => "snzip -dk",
             Packing::Zip => "unzip",
         }
     }
@@ -161,6 +168,7 @@ impl Packing {
                 let stream = Stream::new_stream_decoder(XZ_MEMORY, many).map_err(Error::from)?;
                 sink.copy(&mut XzDecoder::new_stream(buffered(packed), stream))
             }
+            Packing::Snappy => sink.copy(&mut FrameDecoder::new(buffered(packed))),
             Packing::Zip => zipped::copy(packed, sink),
         };
         // Whether the reader is still there makes no difference to a thread that is done.
@@ -190,6 +198,8 @@ mod tests {
             (b"PK\x03\x04\x14\0\0\0\x08\0", Some(Packing::Zip)),
             (b"PK\x03\x04\x14\x09\0\0\x08\0", None),
             (b"\xfd7zXZ\0", Some(Packing::Xz)),
+            (b"\xff\x06\0\0sNaPpY\0", Some(Packing::Snappy)),
+            (b"\xff\x06\0\0sNaPp", None),
             (b"\x1f\x8b\x09\0", None),
             (b"a b c", None),
             (b"BZh9", None),
