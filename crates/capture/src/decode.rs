@@ -6,12 +6,12 @@
 //! part about block records, this file has all other kinds of records.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use object::Object as _;
-use reuselens_io::read_object_file;
+use reuselens_io::{path_of, read_object_file, text_of};
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock, Templates,
     Thread, ThreadId,
@@ -311,7 +311,7 @@ impl Decoder {
             bytes.extend_from_slice(&self.operand()?.to_le_bytes());
         }
         bytes.truncate(length);
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        Some(text_of(OsStr::from_bytes(&bytes)))
     }
 
     /// The name of a thread; empty if it is that of its program, which is the name of threads
@@ -402,7 +402,7 @@ impl Decoder {
         path: String,
     ) -> Option<Event> {
         let same = |m: &&Module| m.process == process && m.low == low && m.path == path;
-        if self.modules.iter().any(|module| same(&module)) || !Path::new(&path).is_file() {
+        if self.modules.iter().any(|module| same(&module)) || !path_of(&path).is_file() {
             return None;
         }
         let count = self
@@ -429,8 +429,7 @@ impl Decoder {
     /// descriptors.
     fn look_into(&mut self, process: ProcessId, path: &str, bias: u64) -> Vec<u8> {
         // The program names its modules: they may be anything.
-        let path_here = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
-        let bytes = read_object_file(path_here).map_or(Vec::new(), |(_, bytes)| bytes);
+        let bytes = read_object_file(&path_of(path)).map_or(Vec::new(), |(_, bytes)| bytes);
         let Ok(file) = object::File::parse(bytes.as_slice()) else {
             return Vec::new();
         };

@@ -300,9 +300,11 @@ pub fn futex_wake_all(word: &AtomicU32) {
 
 /// Whether a process exists and runs. A zombie does not, unless it has other threads.
 pub fn process_exists(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+    // It has the program's name, which may be any bytes.
+    let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else {
         return false;
     };
+    let stat = String::from_utf8_lossy(&stat);
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     let over = state.is_some_and(|rest| rest.starts_with(['Z', 'X']));
     let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);

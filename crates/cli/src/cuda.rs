@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use reuselens::available_memory;
 use reuselens::capture::{find_program, process_end};
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, path_of};
 use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted, shown};
 use reuselens_cuda::{
@@ -241,7 +241,7 @@ impl CudaProgram<'_> {
         let name = program_name(self.command);
         let numbered_name = (output.is_none() && !force).then_some(&name);
         let path = output.unwrap_or_else(|| match force {
-            true => PathBuf::from(format!("{name}.rlwarp")),
+            true => path_of(&format!("{name}.rlwarp")),
             false => numbered(&name, &["rlwarp"]),
         });
         let file = AtomicFile::create(&path, force)?;

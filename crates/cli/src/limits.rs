@@ -9,7 +9,7 @@ use reuselens_report::Checked;
 use serde::Deserialize;
 
 use crate::exit::{LIMIT_BROKEN, Usage};
-use crate::files::unreadable;
+use crate::files::{read_text, unreadable};
 use crate::say::tell;
 
 /// The rules that fail a check.
@@ -60,9 +60,12 @@ impl Rules {
     }
 }
 
+/// The most bytes of a file of limits: far more than anyone writes.
+const MAX_LIMITS_BYTES: u64 = 1 << 20;
+
 fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path, MAX_LIMITS_BYTES).map_err(|error| {
         let next = "name a file of limits in TOML (docs/commands/check.md)";
         unreadable(path, &error, next)
     })?;

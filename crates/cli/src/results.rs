@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use reuselens::io::{AtomicFile, FileError};
+use reuselens::io::{AtomicFile, FileError, path_of, text_of};
 use reuselens::locality::Profile;
 use reuselens_report::ShownProfile;
 
@@ -37,7 +37,7 @@ impl Results {
         let profile_path = match output {
             Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
             Some(path) => with_ending(path, "rlprof"),
-            None if force => PathBuf::from(format!("{name}.rlprof")),
+            None if force => path_of(&format!("{name}.rlprof")),
             None => numbered(name, &ENDINGS),
         };
         let page_path = profile_path.with_extension("html");
@@ -67,7 +67,7 @@ impl Results {
         let profile = shown.profile();
         let mut profile_path = self.profile_path.clone();
         let first = match &self.numbered {
-            Some((name, [ending, _])) => PathBuf::from(format!("{name}.{ending}")),
+            Some((name, [ending, _])) => path_of(&format!("{name}.{ending}")),
             None => profile_path.clone(),
         };
         let written = self.write(rendered).and_then(|path| {
@@ -127,8 +127,9 @@ impl Results {
     }
 }
 
-/// What the outputs of a trace are called: its name without its directory and ending, or with its
-/// ending where the profile of that name here is of a trace that differs only in that. So traces
+/// What the outputs of a trace are called, as [`text_of`] has it: its name without its directory
+/// and ending, or with its ending where the profile of that name here is of a trace that differs
+/// only in that. So traces
 /// `t.txt` and `t.bin` have each a series of numbers. Where files are named (`-o`) or to be
 /// overwritten, the name is always the one without the ending.
 pub fn name_of(trace: &Path, output: Option<&Path>, force: bool) -> String {
@@ -136,28 +137,26 @@ pub fn name_of(trace: &Path, output: Option<&Path>, force: bool) -> String {
     if output.is_some() || force || trace == Path::new("-") {
         return name;
     }
-    let bytes = std::fs::read(format!("{name}.rlprof")).unwrap_or_default();
+    let bytes = std::fs::read(path_of(&format!("{name}.rlprof"))).unwrap_or_default();
     let Ok(profile) = Profile::from_bytes(&bytes) else {
         return name;
     };
     let [other] = &profile.command[..] else {
         return name;
     };
-    let other = Path::new(other);
+    let other = path_of(other);
     let is_sibling = other.extension().is_some()
-        && stem(other) == name
+        && stem(&other) == name
         && other.file_name() != trace.file_name();
     let full = trace.file_name().filter(|_| is_sibling);
-    full.map_or(name, |full| full.to_string_lossy().into_owned())
+    full.map_or(name, text_of)
 }
 
-/// The name of a trace without its directory and ending; `stdin` for standard input.
+/// The name of a trace without its directory and ending, as [`text_of`] has it; `stdin` for
+/// standard input.
 pub fn stem(trace: &Path) -> String {
     let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
-    stem.map_or_else(
-        || "stdin".to_owned(),
-        |stem| stem.to_string_lossy().into_owned(),
-    )
+    stem.map_or_else(|| "stdin".to_owned(), text_of)
 }
 
 /// A file of this name if neither it nor files with the other endings exist: `name.rlprof`,
@@ -165,7 +164,7 @@ pub fn stem(trace: &Path) -> String {
 pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     let stems = (2..u32::MAX).map(|number| format!("{name}.{number}"));
     let mut stems = std::iter::once(name.to_owned()).chain(stems);
-    let file = |stem: &str, ending: &str| PathBuf::from(format!("{stem}.{ending}"));
+    let file = |stem: &str, ending: &str| path_of(&format!("{stem}.{ending}"));
     let is_free = |stem: &String| {
         // A pipe or `/dev/null` can be written again.
         let taken = |ending: &&str| {
@@ -213,6 +212,17 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
 /// Whether an output is standard output: `-`.
 pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// Whether a path leads to what standard output is: `/dev/stdout`, `/proc/self/fd/1`.
+pub fn is_where_standard_output_goes(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| {
+        let about = std::fs::metadata(path).ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    let standard = identity(Path::new("/proc/self/fd/1"));
+    standard.is_some() && identity(path) == standard
 }
 
 /// Fails before the work if one of these outputs cannot be written after it. Returns how many of

@@ -597,6 +597,34 @@ fn named_data_keep_their_names_in_c() {
     Done::of(plain.current_dir(place.path(""))).succeeds();
 }
 
+/// `RecordData` of the paper has no name: a variable and an allocation have one of their own.
+#[test]
+fn data_without_a_name_are_rows_by_variable_and_allocation() {
+    let place = Place::new();
+    place.write(
+        "two.c",
+        "#include <reuselens.h>\n#include <stdlib.h>\nstatic double A[100];\nstatic double B[50];\nint main(void) {\n    \
+         double *C = malloc(30 * sizeof *C);\n    RecordData(A, sizeof A, 8);\n    RecordData(B, sizeof B, 8);\n    \
+         RecordData(C, 240, 8);\n    for (int r = 0; r < 2; r++) {\n        \
+         for (int i = 0; i < 100; i++) { A[i] = i; RecordAccess(A, &A[i]); }\n        \
+         for (int i = 0; i < 50; i++) { B[i] = i; RecordAccess(B, &B[i]); }\n        \
+         for (int i = 0; i < 30; i++) { C[i] = i; RecordAccess(C, &C[i]); }\n    }\n    return 0;\n}\n",
+    );
+    let by = ["--granularity", "8", "--by", "object,element"];
+    for (way, own) in [(&["--rl-names"][..], true), (&[][..], false)] {
+        let words = [&["cc", "-g", "-O1", "two.c", "-o", "two"], way].concat();
+        place.run(&words).succeeds();
+        let (_, json) = place.profile(&by, &["./two"]);
+        let heap = "heap from main (two.c:6)";
+        for (name, accesses) in [("A (two.c)", 200), ("B (two.c)", 100), (heap, 60)] {
+            assert_eq!(json.accesses("object", name), accesses, "{name}");
+            let last = name.replacen(" (", &format!("[{}] (", accesses / 2 - 1), 1);
+            assert_eq!(json.accesses("element", &last), 2, "{last}");
+        }
+        assert!(!own || json.groups("object").len() == 3);
+    }
+}
+
 /// The folder of `reuselens.h`, as the compiler is told.
 fn include_folder(place: &Place) -> String {
     let done = place

@@ -293,3 +293,18 @@ fn local_and_static_arrays_are_found_by_their_own_names() {
         "write one of these names in full",
     ]);
 }
+
+/// A mistyped name must not fill the memory.
+#[test]
+fn a_file_of_limits_is_read_up_to_a_bound() {
+    let place = old_and_new();
+    let sparse = std::fs::File::create(place.path("sparse.toml")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    for file in ["sparse.toml", "/dev/zero"] {
+        let words = ["check", "new.rlprof", "--limits", file];
+        place
+            .run(&words)
+            .fails(1)
+            .says(&["cannot read", file, "larger than 1 MiB"]);
+    }
+}

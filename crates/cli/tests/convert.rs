@@ -398,3 +398,30 @@ fn listens(id: &str, signal: i32) -> bool {
     let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
     mask >> (signal - 1) & 1 == 1
 }
+
+/// A pipe has no name of its own: `/dev/stdout` leads to it all the same.
+#[test]
+fn a_copy_goes_through_a_pipe_that_is_standard_output() {
+    let place = Place::new();
+    place.write("t.txt", "1\n2\n1\n7\n");
+    let copy = place.run(&["convert", "t.txt", "-"]).succeeds();
+    for output in ["/dev/stdout", "/proc/self/fd/1"] {
+        let words = ["convert", "t.txt", output, "--to", "text"];
+        let done = place.run(&words).succeeds();
+        assert_eq!(done.out, copy.out, "{output}");
+    }
+    assert!(copy.out.contains('7'));
+    let native = ["convert", "t.txt", "/dev/stdout", "--to", "native", "-q"];
+    let done = place.command(&native).output().unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    place.write("t.rltrace", &done.stdout);
+    place.run(&["info", "t.rltrace"]).succeeds().prints(&[
+        "native trace",
+        "complete",
+        "4 accesses",
+    ]);
+}

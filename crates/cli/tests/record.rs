@@ -1,9 +1,11 @@
 //! `reuselens record`, and that a recorded run is analysed to what the run itself was.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, DIMENSIONS, Place, counter, expected};
+use crate::common::{self, DIMENSIONS, Done, Place, counter, expected};
 
 #[test]
 fn analysis_of_a_recorded_run_equals_its_profile() {
@@ -422,4 +424,57 @@ fn limit_on_address_space_is_named_when_rewriting_fails() {
     let done = common::Done::of(shell.current_dir(place.path("."))).fails(1);
     assert!(!done.err.contains("killed"), "{}", done.err);
     done.says(&["address space is limited to", "ulimit -v unlimited"]);
+}
+
+/// The system takes any bytes as a name, and the program's own is in what it says of a process.
+#[test]
+fn names_that_are_not_utf8_keep_their_bytes() {
+    let name = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let place = Place::new();
+    let source = "static double table[1000];\nint main(void) {\n    for (int r = 0; r < 5; r++)\n        \
+                  for (int i = 0; i < 1000; i++) table[i] += i;\n    return table[7] < 0;\n}\n";
+    place.write("w.c", source);
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-g", "-O1", "w.c", "-o", "plain"]);
+    Done::of(gcc.current_dir(place.path(""))).succeeds();
+    place
+        .run(&["cc", "-g", "-O1", "w.c", "-o", "hooks"])
+        .succeeds();
+    let folder = place.path("").join(name(b"d\xe9r"));
+    std::fs::create_dir(&folder).unwrap();
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    for built in ["plain", "hooks"] {
+        let program = folder.join(name(b"pr\xf6g"));
+        std::fs::copy(place.path(built), &program).unwrap();
+        let options = [
+            "profile", "-q", "-f", "--by", "object", "--json", "p.json", "--",
+        ];
+        let command = [words(&options), vec![program.clone().into()]].concat();
+        place.run(&command).succeeds();
+        let accesses = place.json("p.json").accesses("object", "table (w.c)");
+        assert!((10_000..=10_001).contains(&accesses), "{built}: {accesses}");
+        let command = [words(&["record", "-q", "-f", "--"]), vec![program.into()]].concat();
+        place.run(&command).succeeds();
+        let trace = name(b"pr\xf6g.rltrace");
+        let held = place
+            .run(&[OsString::from("info"), trace.clone()])
+            .succeeds()
+            .out;
+        assert!(held.contains("exited with 0"), "{held}");
+        assert!(!held.contains("cut-short"), "{held}");
+        let options = ["analyze", "-q", "-f", "--by", "object", "--json", "a.json"];
+        place
+            .run(&[words(&options), vec![trace]].concat())
+            .succeeds();
+        let recorded = place.json("a.json").accesses("object", "table (w.c)");
+        assert_eq!(recorded, accesses, "{built}");
+    }
+    let files = std::fs::read_dir(place.path("")).unwrap();
+    let files: Vec<OsString> = files.map(|entry| entry.unwrap().file_name()).collect();
+    for file in [&b"pr\xf6g.rlprof"[..], b"pr\xf6g.html", b"pr\xf6g.rltrace"] {
+        assert!(files.contains(&name(file)), "{files:?}");
+    }
+    let replaced = "\u{fffd}".as_bytes();
+    let has_lost = |file: &OsString| file.as_bytes().windows(3).any(|three| three == replaced);
+    assert!(!files.iter().any(has_lost), "{files:?}");
 }

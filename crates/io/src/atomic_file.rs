@@ -66,6 +66,11 @@ impl AtomicFile {
     /// kind `InvalidInput` if it is [protected](Self::protect); or why it cannot be created.
     pub fn create(target: &Path, force: bool) -> Result<AtomicFile, FileError> {
         let failed = |error| FileError::io("create", target, explained_at(target, error));
+        // Such a file may have no path but this one: `/dev/stdout` leads to a pipe without a name.
+        if fs::metadata(target).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let file = OpenOptions::new().write(true).open(target);
+            return Ok(AtomicFile::direct(file.map_err(failed)?, target, force));
+        }
         let real = match fs::canonicalize(target) {
             Ok(real) => real,
             Err(error) if error.kind() == ErrorKind::NotFound => match target.is_symlink() {
@@ -74,29 +79,12 @@ impl AtomicFile {
             },
             Err(error) => return Err(failed(error)),
         };
-        let Some(name) = real
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-        else {
+        let Some(name) = real.file_name() else {
             return Err(failed(ErrorKind::IsADirectory.into()));
         };
         let mut mode = None;
         match fs::metadata(&real) {
             Ok(about) if about.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
-            Ok(about) if !about.is_file() => {
-                let file = OpenOptions::new().write(true).open(&real).map_err(failed)?;
-                let out = BufWriter::new(file);
-                return Ok(AtomicFile {
-                    out,
-                    target: real,
-                    beside: Beside::Target,
-                    force,
-                    has_partial: false,
-                    kept: false,
-                    written: Arc::default(),
-                    ahead: None,
-                });
-            }
             Ok(about) if protected().contains(&identity(&about)) => return Err(is_read(target)),
             Ok(_) if !force => return Err(exists(target)),
             Ok(about) => mode = Some(about.permissions()),
@@ -105,7 +93,7 @@ impl AtomicFile {
         // The list is locked until the file is in it: unfinished files may be removed at any
         // moment.
         let mut known = unfinished();
-        let (file, beside) = temporary(&real, &name).map_err(failed)?;
+        let (file, beside) = temporary(&real, name).map_err(failed)?;
         if let Beside::Named(path) = &beside {
             known.insert(path.clone());
         }
@@ -125,6 +113,20 @@ impl AtomicFile {
             written: Arc::default(),
             ahead: None,
         })
+    }
+
+    /// A file that is written directly.
+    fn direct(file: File, target: &Path, force: bool) -> AtomicFile {
+        AtomicFile {
+            out: BufWriter::new(file),
+            target: target.to_owned(),
+            beside: Beside::Target,
+            force,
+            has_partial: false,
+            kept: false,
+            written: Arc::default(),
+            ahead: None,
+        }
     }
 
     /// Fails as [`create`](Self::create) would, and changes nothing: for callers that write only

@@ -29,8 +29,8 @@ const HEAD: usize = 4096;
 
 /// A file, a pipe or standard input, read forward through one buffer of 256 KiB.
 ///
-/// Inputs that are compressed with gzip, zstd, xz or snappy, and members of zip files, are decompressed by
-/// a thread, a bounded number of bytes ahead. Offsets are then those in the decompressed bytes;
+/// Inputs that are compressed with gzip, zstd, xz or snappy, and members of zip files, are
+/// decompressed by a thread, a bounded number of bytes ahead. Offsets are then those in the decompressed bytes;
 /// progress is that in the file.
 pub struct Input {
     reader: Raw,

@@ -1,11 +1,11 @@
 //! Reads and writes the bytes of files, whatever they mean.
 //!
 //! [`Input`] reads a file, a pipe or standard input through one bounded buffer, and decompresses
-//! gzip, zstd, xz and zip. [`AtomicFile`] is an output file that appears only when it is complete.
-//! [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of variable
+//! gzip, zstd, xz, snappy and zip. [`AtomicFile`] is an output file that appears only when it is
+//! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of variable
 //! length: both file formats of this project consist of these two. [`open_regular_file`] and
-//! [`read_object_file`] open files whose names come from a trace or a program. [`console`] is what
-//! the command lines print.
+//! [`read_object_file`] open files whose names come from a trace or a program. [`text_of`] and
+//! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.
@@ -19,6 +19,7 @@ mod error;
 mod ignored_signals;
 mod input;
 mod object_file;
+mod os_text;
 mod regular_file;
 mod sync_ahead;
 mod unpack;
@@ -29,5 +30,6 @@ pub use error::{ARCHIVE_IN_PIPE, FileError};
 pub use ignored_signals::ignored_signals;
 pub use input::{Input, MAX_LINE, Places};
 pub use object_file::read_object_file;
+pub use os_text::{path_of, text_of};
 pub use regular_file::open_regular_file;
 pub use unpack::Packing;

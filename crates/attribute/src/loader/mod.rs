@@ -29,10 +29,10 @@ mod wait_loops;
 use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use object::{Object, ObjectSymbol, SymbolKind};
-use reuselens_io::read_object_file;
+use reuselens_io::{path_of, read_object_file};
 use reuselens_locality::Frame;
 use reuselens_trace::Module;
 
@@ -215,7 +215,7 @@ fn open(module: &Module, unread: &mut Vec<Unread>) -> Option<Opened> {
 
 fn try_open(module: &Module) -> Result<Opened, String> {
     let cannot = |error| format!("cannot read {}: {error}", module.path);
-    let path = PathBuf::from(&module.path);
+    let path = path_of(&module.path);
     let (file, bytes) = read_object_file(&path).map_err(cannot)?;
     let own = CheckedFile { path, file };
     let file = object::File::parse(&*bytes)
@@ -227,7 +227,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
             module.path
         ));
     }
-    let separate = separate::find(&file, Path::new(&module.path));
+    let separate = separate::find(&file, &path_of(&module.path));
     let beside = separate.as_ref().map(|it| object::File::parse(&*it.bytes));
     let beside = beside.and_then(Result::ok);
     let is_stripped = separate.is_none() && file.symbol_table().is_none();

@@ -127,8 +127,10 @@ impl Tracee {
     pub fn is_ours(&self) -> bool {
         // SAFETY: no arguments.
         let own = unsafe { libc::gettid() };
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid));
-        let tracer = status.unwrap_or_default().lines().find_map(|line| {
+        // It has the program's name, which may be any bytes.
+        let status = std::fs::read(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let status = String::from_utf8_lossy(&status);
+        let tracer = status.lines().find_map(|line| {
             let number = line.strip_prefix("TracerPid:")?;
             number.trim().parse().ok()
         });

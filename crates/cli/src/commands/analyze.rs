@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use reuselens::io::text_of;
 use reuselens::trace::{Source, Stoppable};
 use reuselens_report::ShownProfile;
 
@@ -72,7 +73,7 @@ impl Args {
         let name = name_of(&self.trace, self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
-        let command = vec![self.trace.display().to_string()];
+        let command = vec![text_of(&self.trace)];
         let tick = &mut |progress| meter.tick(progress);
         let mut profile = reuselens::analyze_segmented(&mut source, command, &options, tick)?;
         profile.method.recorded = true;

@@ -12,6 +12,7 @@ use reuselens::units::{Granularity, counted};
 use crate::exit::{self, Outcome, Usage};
 use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
+use crate::output::is_where_standard_output_goes;
 use crate::part::{self, PartArgs};
 use crate::say::{self, say, tell};
 use crate::watched::DamageWatch;
@@ -93,7 +94,9 @@ impl Args {
                 done.processes
             );
         }
-        if !self.quiet && !to_standard_output {
+        // What is said must not be a part of the copy.
+        let is_copy = to_standard_output || is_where_standard_output_goes(&self.output);
+        if !self.quiet && !is_copy {
             say!(
                 "{}: {} in {}",
                 self.output.display(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use reuselens::io::path_of;
 use reuselens::shard::{Part, merge_all};
 use reuselens::units::{Bytes, counted};
 use reuselens_report::ShownProfile;
@@ -62,7 +63,7 @@ impl Args {
             .first()
             .map(String::as_str)
             .unwrap_or("merged");
-        let name = name_of(Path::new(trace), self.output.as_deref(), self.show.force);
+        let name = name_of(&path_of(trace), self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let shown = ShownProfile::new(&profile);
         let rendered = self.show.render(&shown, &name, ProfileOrigin::Anywhere)?;

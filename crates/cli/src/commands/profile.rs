@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use reuselens::AnalysisOptions;
 use reuselens::capture::{Launch, Running};
+use reuselens::io::text_of;
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 use reuselens_report::ShownProfile;
@@ -150,7 +151,7 @@ impl HostCapture {
         let mut running = Running::start(&launch)?;
         let mut meter = Meter::new("analysing", self.quiet);
         let words = launch.command.iter();
-        let words = words.map(|word| word.to_string_lossy().into_owned());
+        let words = words.map(text_of);
         let (words, options) = (words.collect(), &self.options);
         let analyzed = reuselens::analyze(&mut running, words, options, &mut |progress| {
             meter.tick(progress)
@@ -205,13 +206,10 @@ pub fn not_instrumented(command: &[OsString]) -> String {
     )
 }
 
-/// The file name of the program, to call its outputs by.
+/// The file name of the program, as [`text_of`] has it, to call its outputs by.
 pub fn program_name(command: &[OsString]) -> String {
     let name = command.first().and_then(|word| Path::new(word).file_name());
-    name.map_or_else(
-        || "program".to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    name.map_or_else(|| "program".to_owned(), text_of)
 }
 
 /// The program's own exit status, if it is to be passed on. Prints on standard error which signal

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reuselens::capture::{Launch, carries_basic_blocks};
-use reuselens::io::{AtomicFile, FileError};
+use reuselens::io::{AtomicFile, FileError, path_of};
 use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted};
 use reuselens::{RecordingError, RecordingOptions};
@@ -175,7 +175,7 @@ impl Args {
         };
         match &self.output {
             Some(path) => create(path.clone()),
-            None if self.force => create(PathBuf::from(format!("{name}.rltrace"))),
+            None if self.force => create(path_of(&format!("{name}.rltrace"))),
             None => first_free(name, &["rltrace", "rltrace.partial"], create),
         }
     }

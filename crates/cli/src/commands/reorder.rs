@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::io::{path_of, text_of};
 use reuselens::units::Granularity;
 
 use crate::exit::Outcome;
@@ -39,9 +40,9 @@ impl Args {
         let name = self
             .output
             .clone()
-            .unwrap_or_else(|| stem(&self.trace).into());
+            .unwrap_or_else(|| path_of(&stem(&self.trace)));
         let paths = ["program.rlprof", "reordered.rlprof"].map(|ending| with_ending(&name, ending));
-        let command = [self.trace.display().to_string()];
+        let command = [text_of(&self.trace)];
         let done = reuselens::reorder(&mut *source, &command, self.granularity)?;
         for (path, profile) in paths.iter().zip([&done.program, &done.reordered]) {
             write_whole(path, &profile.to_bytes(), self.show.force)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::io::{path_of, text_of};
 use reuselens::locality::Profile;
 use reuselens::units::counted;
 use reuselens_report::ShownProfile;
@@ -52,12 +53,7 @@ impl Args {
             return Err(Usage(text).into());
         }
         let profile = read_profile(&self.profile)?;
-        let name = self
-            .profile
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = self.profile.file_stem().map_or_else(String::new, text_of);
         let shown = ShownProfile::new(&profile);
         if let Some(path) = &self.html {
             self.warn_of_changed_sources(&profile);
@@ -76,7 +72,7 @@ impl Args {
         if self.text || !other {
             self.show.summary(&shown)?;
             let page = format!("{name}.html");
-            let again = match std::fs::exists(&page) {
+            let again = match std::fs::exists(path_of(&page)) {
                 Ok(true) => " --force",
                 _ => "",
             };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, path_of, text_of};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::units::{Bytes, counted};
 
@@ -67,7 +67,7 @@ impl Args {
         // What cannot be written is known before the work.
         AtomicFile::check(&path, self.force)?;
         let mut meter = Meter::new("analysing", self.quiet);
-        let command = vec![self.trace.display().to_string()];
+        let command = vec![text_of(&self.trace)];
         let part = analyze_shard(
             &mut source,
             trace,
@@ -130,8 +130,8 @@ fn all_parts(name: &str, of: u32) -> String {
 /// What the file of these pieces is called.
 pub fn part_path(name: &str, first: u32, last: u32, of: u32) -> PathBuf {
     if first == last {
-        PathBuf::from(format!("{name}.{first}-of-{of}.rlpart"))
+        path_of(&format!("{name}.{first}-of-{of}.rlpart"))
     } else {
-        PathBuf::from(format!("{name}.{first}-{last}-of-{of}.rlpart"))
+        path_of(&format!("{name}.{first}-{last}-of-{of}.rlpart"))
     }
 }

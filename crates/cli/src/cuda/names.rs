@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use std::path::Path;
-
 use addr2line::Loader;
-use reuselens::io::open_regular_file;
+use reuselens::io::{open_regular_file, path_of};
 use reuselens_gpu_advisor::{CallPath, HostFrame, KernelNames, Ledger, MemoryObject, Origin};
 use reuselens_ptx::{readable, without_parameters};
 use reuselens_report::HostCall;
@@ -234,10 +232,10 @@ impl HostFiles<'_> {
     fn loader(&mut self, module: u32) -> Option<&Loader> {
         let modules = &self.ledger.modules;
         let loader = self.loaders.entry(module).or_insert_with(|| {
-            let path = Path::new(&modules.get(module as usize)?.path);
+            let path = path_of(&modules.get(module as usize)?.path);
             // The program names its files: it must not make the profiler wait for a pipe.
-            open_regular_file(path).ok()?;
-            Loader::new(path).ok()
+            open_regular_file(&path).ok()?;
+            Loader::new(&path).ok()
         });
         loader.as_ref()
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, path_of};
 use reuselens::units::shown_json;
 use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
@@ -92,7 +92,7 @@ impl GpuResults {
         let path = match output {
             Some(path) if path.extension().is_some_and(|it| it == ENDING) => path.to_owned(),
             Some(path) => with_ending(path, ENDING),
-            None if show.force => PathBuf::from(format!("{name}.{ENDING}")),
+            None if show.force => path_of(&format!("{name}.{ENDING}")),
             None => numbered(name, &[ENDING, "html"]),
         };
         Ok(GpuResults {

@@ -4,6 +4,7 @@
 //! It is in the target's directory, hence on the same file system. If possible it has no name;
 //! otherwise it is hidden, with the process's id in its name.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -134,18 +135,19 @@ fn nameless(target: &Path) -> Option<File> {
 }
 
 /// A new file in the target's directory.
-pub(super) fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
+pub(super) fn temporary(target: &Path, name: &OsStr) -> std::io::Result<(File, Beside)> {
     if let Some(file) = nameless(target) {
         return Ok((file, Beside::Nameless));
     }
     let mut last = Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..100 {
-        let ending = if attempt == 0 {
-            String::new()
-        } else {
-            format!("-{attempt}")
-        };
-        let path = target.with_file_name(format!(".{name}.tmp-{}{ending}", std::process::id()));
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".tmp-{}", std::process::id()));
+        if attempt > 0 {
+            hidden.push(format!("-{attempt}"));
+        }
+        let path = target.with_file_name(hidden);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((file, Beside::Named(path))),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,

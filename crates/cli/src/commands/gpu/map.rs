@@ -1,5 +1,7 @@
 //! `reuselens gpu map`: regroups a kernel's threads, and shows what that gains.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,8 +18,13 @@ use super::diff::{self, Counts, gained, transactions};
 use super::input::{Machine, Output, SimtInput};
 use super::typed::typed;
 use crate::exit::{Outcome, Usage};
+use crate::files::read_text;
 use crate::output::write_whole;
 use crate::progress::Meter;
+
+/// The most bytes of a file of a mapping: 16 bytes for each thread of the largest grid that is
+/// mapped.
+const MAX_MAPPING_BYTES: u64 = 1 << 30;
 
 /// Regroup a kernel's threads into warps and blocks that share data, and see what that gains
 #[derive(clap::Args, Debug)]
@@ -211,7 +218,7 @@ impl Args {
             Upto::Blocks => MappingDepth::Blocks,
         };
         if let Some(path) = &self.groups {
-            let text = std::fs::read_to_string(path)
+            let text = read_text(path, MAX_MAPPING_BYTES)
                 .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
             let groups = WarpGroups::read(run, lanes, &text, &path.display().to_string())?;
             return Ok(go_on(run, layout, &groups, stage, self.seed)?);
@@ -219,7 +226,9 @@ impl Args {
         let Some(path) = &self.mapping else {
             return Ok(map(run, layout, self.common(), lanes, stage, self.seed)?);
         };
-        let bytes = std::fs::read(path)
+        let mut bytes = Vec::new();
+        let file = File::open(path).map(|file| file.take(MAX_MAPPING_BYTES));
+        file.and_then(|mut file| file.read_to_end(&mut bytes))
             .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
         let words = bytes
             .chunks(4)
