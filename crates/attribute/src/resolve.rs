@@ -356,30 +356,43 @@ impl<'a> Resolver<'a> {
             ObjectKey::Named { name, element, .. } => {
                 (object(ObjectKind::Named, name.clone(), *element), none)
             }
-            ObjectKey::Unnamed { owner: 0, call, .. } => {
-                let name = self.announced_name(*call);
-                let place = (call.module, call.address, String::new());
-                (object(ObjectKind::Named, name, raw.element_bytes), place)
-            }
-            ObjectKey::Unnamed { owner, start, .. } => {
-                let (number, owner) = (*owner, self.shared.objects.get(*owner).clone());
-                let (mut object, discriminant) = self.named_object(number, &owner);
-                object.kind = ObjectKind::Named;
-                object.element_bytes = raw.element_bytes;
-                if *start > 0 {
-                    object.name = format!("{} + {start} bytes", object.name);
-                }
-                (object, discriminant)
-            }
+            ObjectKey::Unnamed {
+                owner, start, call, ..
+            } => self.announced_object(raw, (*owner, *start), *call),
         }
     }
 
-    /// The name of data that a call announced, and of which nothing else is known.
-    fn announced_name(&mut self, call: CodePlace) -> String {
-        match self.frames(call).first() {
-            Some(frame) => format!("data announced by {}", place_name(frame)),
-            None => "data announced by an unknown call".to_owned(),
+    /// Data that the program announced without a name: a part of another object's memory from a
+    /// byte on, or, of no object (0), what a call announced.
+    fn announced_object(
+        &mut self,
+        raw: &RawObject,
+        (owner, start): (u32, u64),
+        call: CodePlace,
+    ) -> NamedObject {
+        let (mut object, discriminant) = match owner {
+            0 => {
+                let name = match self.frames(call).first() {
+                    Some(frame) => format!("data announced by {}", place_name(frame)),
+                    None => "data announced by an unknown call".to_owned(),
+                };
+                let object = Object {
+                    name,
+                    ..Object::default()
+                };
+                (object, (call.module, call.address, String::new()))
+            }
+            number => {
+                let owner = self.shared.objects.get(number).clone();
+                self.named_object(number, &owner)
+            }
+        };
+        object.kind = ObjectKind::Named;
+        object.element_bytes = raw.element_bytes;
+        if start > 0 {
+            object.name = format!("{} + {start} bytes", object.name);
         }
+        (object, discriminant)
     }
 
     /// The name of a static object, such as `table (a.c)`, and the bytes of an element.

@@ -215,6 +215,11 @@ mod tests {
                 "{name}: {head}"
             );
         }
+        assert!(remark(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
+    }
+
+    #[test]
+    fn remark_names_the_column_of_addresses() {
         let hint = |name: &str, head: &str| {
             remark(Path::new(name), head.as_bytes(), text::NAME)
                 .unwrap()
@@ -238,6 +243,5 @@ mod tests {
         assert!(hint("a", "1\t5\n2\t6\n").contains("address=2,header=no,delimiter=tab"));
         assert!(hint("a", "time obj\n1 9\n2 7\n").contains("csv:address=obj,delimiter=space"));
         assert!(hint("a", "R\t10\nW\t20\n").contains("csv:address=2,kind=1"));
-        assert!(remark(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
     }
 }

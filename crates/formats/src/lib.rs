@@ -197,8 +197,8 @@ pub static FORMATS: &[FormatInfo] = &[
 /// Opens the trace at `path` (`-` is standard input), in the format called `format`, or else in the
 /// one that its content shows.
 ///
-/// Raw `u64` and `u32` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they
-/// are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a
+/// Raw `u64` and `u32` files, and those of `champsim` and `oraclegeneral`, have nothing to be known
+/// by: they are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a
 /// wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
 /// [`Input`].
 ///

@@ -34,8 +34,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// How much there is of it, in the rows by which a part of it is named: without operands, unless
-    /// it is a native trace.
+    /// How much there is of it, in the rows by which a part of it is named: without operands,
+    /// unless it is a native trace.
     pub fn extent(&self) -> Extent {
         let mut extent = self.summary.extent();
         if self.format != native::NAME {

@@ -34,7 +34,9 @@ pub(crate) fn address_space() -> Option<Bytes> {
     #[cfg(test)]
     tests::LOOKS.set(tests::LOOKS.get() + 1);
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    // It has the name of this program, which may be any bytes.
+    let status = fs::read("/proc/self/status").ok()?;
+    let status = String::from_utf8_lossy(&status);
     left_of(&limits, &status)
 }
 

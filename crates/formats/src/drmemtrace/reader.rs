@@ -94,8 +94,8 @@ impl DrmemtraceReader {
         }
     }
 
-    /// A reader at the start of `input`, whose first bytes are buffered, that waits at the beginning
-    /// of each buffer but the first: see [`Self::next_of_buffer`].
+    /// A reader at the start of `input`, whose first bytes are buffered, that waits at the
+    /// beginning of each buffer but the first: see [`Self::next_of_buffer`].
     pub(super) fn of_thread(mut input: Input) -> DrmemtraceReader {
         let pid = input.head().map_or(0, first_process);
         let mut reader = DrmemtraceReader::of(input, RunningThreads::new(pid), None);
