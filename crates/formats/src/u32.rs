@@ -24,11 +24,11 @@ pub fn detect(_head: &[u8]) -> Confidence {
 }
 
 /// Reads raw 32-bit items; each is a load of one byte whose address is the item.
-pub type Reader = RecordReader<Words>;
+pub type Reader = RecordReader<ShortItems>;
 
 /// A record is an item of 32 bits.
 #[derive(Clone, Copy, Debug)]
-pub struct Words;
+pub struct ShortItems;
 
 impl Reader {
     /// A reader at the start of `input`.
@@ -37,11 +37,11 @@ impl Reader {
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(RecordReader::of(input, Words))
+        Ok(RecordReader::of(input, ShortItems))
     }
 }
 
-impl RecordLayout for Words {
+impl RecordLayout for ShortItems {
     const HAS_ADDRESSES: bool = false;
     const HAS_KINDS: bool = false;
     const MOST_ACCESSES: usize = 1;
