@@ -198,8 +198,8 @@ pub static FORMATS: &[FormatInfo] = &[
 /// one that its content shows.
 ///
 /// Raw `u64` and `u32` files, and those of `champsim` and `oraclegeneral`, have nothing to be known
-/// by: they are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a
-/// wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
+/// by: they are taken as such only by name (`--format u64`) or by an ending (`.u64` or
+/// `.bin`), because a wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
 /// [`Input`].
 ///
 /// # Errors

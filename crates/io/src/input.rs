@@ -30,8 +30,8 @@ const HEAD: usize = 4096;
 /// A file, a pipe or standard input, read forward through one buffer of 256 KiB.
 ///
 /// Inputs that are compressed with gzip, zstd, xz or snappy, and members of zip files, are
-/// decompressed by a thread, a bounded number of bytes ahead. Offsets are then those in the decompressed bytes;
-/// progress is that in the file.
+/// decompressed by a thread, a bounded number of bytes ahead. Offsets are then those in the
+/// decompressed bytes; progress is that in the file.
 pub struct Input {
     reader: Raw,
     path: PathBuf,
