@@ -198,9 +198,9 @@ pub static FORMATS: &[FormatInfo] = &[
 /// one that its content shows.
 ///
 /// Raw `u64` and `u32` files, and those of `champsim` and `oraclegeneral`, have nothing to be known
-/// by: they are taken as such only by name (`--format u64`) or by an ending (`.u64` or
-/// `.bin`), because a wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
-/// [`Input`].
+/// by: they are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`),
+/// because a wrong guess gives wrong numbers without a word. Compressed files are unpacked on the
+/// way, see [`Input`].
 ///
 /// # Errors
 /// `FileError::Io` if it cannot be opened, `FileError::Empty` if nothing is in it,

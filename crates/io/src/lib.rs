@@ -2,9 +2,9 @@
 //!
 //! [`Input`] reads a file, a pipe or standard input through one bounded buffer, and decompresses
 //! gzip, zstd, xz, snappy and zip. [`AtomicFile`] is an output file that appears only when it is
-//! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores
-//! numbers of variable length: both file formats of this project consist of these two. [`open_regular_file`] and
-//! [`read_object_file`] open files whose names come from a trace or a program. [`text_of`] and
+//! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
+//! variable length: both file formats of this project consist of these two. [`open_regular_file`]
+//! and [`read_object_file`] open files whose names come from a trace or a program. [`text_of`] and
 //! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the

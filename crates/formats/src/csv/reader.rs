@@ -22,9 +22,9 @@ use reuselens_trace::{
 ///
 /// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no
 /// such column; as a range operation from 256 on, which is a store for what reads and writes). With
-/// one of ids, a row is one access to one item, whatever its size; ids that are words
-/// are numbered as those of text are. A row's `pc` is one more than the table's, since a row's instruction is looked up just before its `pc`.
-/// Memory grows with the number of distinct words and threads.
+/// one of ids, a row is one access to one item, whatever its size; ids that are words are numbered
+/// as those of text are. A row's `pc` is one more than the table's, since a row's instruction is
+/// looked up just before its `pc`. Memory grows with the number of distinct words and threads.
 pub struct TableReader {
     input: Input,
     lines: TableLines,
