@@ -43,6 +43,7 @@ mod options;
 mod path_warnings;
 mod recording;
 mod reordering;
+mod row_cells;
 mod segments;
 pub mod shard;
 mod stopping;

@@ -2,16 +2,17 @@
 //! data together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroUsize;
 
 use reuselens_attribute::Loader;
-use reuselens_locality::{Cell, ExactHistogram, Method, Profile, ProfiledThread};
+use reuselens_distance::{CountingTree, Engine};
+use reuselens_locality::{ExactHistogram, KeyedHistograms, Method, Profile};
 use reuselens_predict::{Statements, TooMany, keeps_dependences, reuse_driven};
 use reuselens_trace::{Block, Kind, Source, Step};
-use reuselens_units::Granularity;
+use reuselens_units::{Distance, Granularity};
 
+use crate::attribution::Uncounted;
 use crate::line_statements::{LINE_MARK, LineStatements};
-use crate::shard::histogram_parallel;
+use crate::row_cells::{NO_CELL, RowCells};
 use crate::{Error, this_machine};
 
 /// What became of a trace of statements.
@@ -25,6 +26,38 @@ pub struct Reordered {
     pub program: Profile,
     /// Those in the order of reuse-driven execution.
     pub reordered: Profile,
+}
+
+impl Reordered {
+    /// The bytes of a cache at which the two orders differ, if they do not in this machine's: data
+    /// of a small input are in all of those. Of powers of two, the largest with nine tenths of the
+    /// greatest difference of misses.
+    pub fn differing_cache(&self) -> Option<u64> {
+        let unit = self.program.granularity.bytes();
+        let differ = |items: u64| {
+            let [before, after] =
+                [&self.program, &self.reordered].map(|profile| profile.histogram.misses(items));
+            before.abs_diff(after)
+        };
+        let caches = self.program.machine.data_caches();
+        let noticeable = self.program.references / 100;
+        if caches
+            .iter()
+            .any(|cache| differ(cache.size.get() / unit) > noticeable)
+        {
+            return None;
+        }
+        let largest = self.program.histogram.max().unwrap_or(0);
+        let sizes = (0..).map(|shift| 1_u64 << shift);
+        let sizes: Vec<u64> = sizes.take_while(|size| *size <= largest).collect();
+        let most = sizes
+            .iter()
+            .map(|size| differ(*size))
+            .max()
+            .filter(|most| *most > 0)?;
+        let enough = |size: &&u64| differ(**size) >= most - most / 10;
+        sizes.iter().rfind(enough).map(|size| size * unit)
+    }
 }
 
 /// Reads a trace of statements, and moves every statement up to the one that it shares data with,
@@ -42,9 +75,10 @@ pub struct Reordered {
 ///
 /// Either way, the distances in program order are those of the program in statement mode
 /// ([`NamesMode::Statement`](crate::attribute::NamesMode)). The result is checked: each element is
-/// written in the same order as before, and read after the same write.
+/// written in the same order as before, and read after the same write. Each access counts for the
+/// same line, object and thread in both orders.
 ///
-/// Cost: linear in the trace, which is in memory: about 60 bytes per access.
+/// Cost: linear in the trace, which is in memory: about 64 bytes per access.
 ///
 /// # Errors
 /// If the trace cannot be read, or has no statements, or too many.
@@ -54,7 +88,12 @@ pub fn reorder(
     granularity: Granularity,
 ) -> Result<Reordered, Error> {
     let mut source = LineStatements::new(source, Box::new(Loader::new()));
-    let statements = statements(&mut source, granularity)?;
+    let machine = this_machine();
+    let mut cells = RowCells::new(&source, &machine, granularity);
+    let AttributedStatements {
+        statements,
+        cells: of_accesses,
+    } = statements(&mut source, granularity, &mut cells)?;
     if statements.is_empty() {
         return Err(Error::NoStatements);
     }
@@ -64,14 +103,17 @@ pub fn reorder(
         return Err(Error::Reordered);
     }
     let lines = !source.are_named();
+    let uncounted = cells.finish(&source, machine);
+    let ends = access_ends(&statements);
     let profile = |order: &[u32], how: &str| {
-        let items: Vec<u64> = order
-            .iter()
-            .flat_map(|one| statements.accesses(*one as usize))
-            .copied()
-            .collect();
-        let histogram = histogram_parallel(&items, NonZeroUsize::MIN);
-        profile(histogram, command, (how, lines), granularity)
+        let (mut items, mut cells) = (Vec::new(), Vec::new());
+        for &statement in order {
+            let accesses = statements.accesses(statement as usize);
+            let end = ends[statement as usize];
+            items.extend_from_slice(accesses);
+            cells.extend_from_slice(&of_accesses[end - accesses.len()..end]);
+        }
+        profile(uncounted.clone(), (&items, cells), command, (how, lines))
     };
     Ok(Reordered {
         statements: statements.len(),
@@ -81,28 +123,47 @@ pub fn reorder(
     })
 }
 
-/// The statements of a trace, in the order in which they end.
+/// For each statement the number of accesses up to its end, in program order.
+fn access_ends(statements: &Statements) -> Vec<usize> {
+    let mut end = 0;
+    let ends = (0..statements.len()).map(|statement| {
+        end += statements.accesses(statement).len();
+        end
+    });
+    ends.collect()
+}
+
+/// The statements of a trace, in the order in which they end, and the cells of their accesses.
 fn statements(
     source: &mut LineStatements<'_>,
     granularity: Granularity,
-) -> Result<Statements, Error> {
+    cells: &mut RowCells,
+) -> Result<AttributedStatements, Error> {
     let mut found = StatementBuilder::new(granularity);
-    let mut block = Block::new();
+    let (mut block, mut of_rows) = (Block::new(), Vec::new());
     loop {
         match source.next(&mut block)? {
             Step::End => break,
-            Step::Event(_) => {}
+            Step::Event(event) => cells.event(event),
             Step::Block => {
                 if source.are_named() && !found.named {
                     // Where the program names its accesses no others count.
                     found = StatementBuilder::new(granularity);
                     found.named = true;
                 }
-                found.block(&block)?;
+                cells.of_block(&block, &mut of_rows);
+                found.block(&block, &of_rows)?;
             }
         }
     }
     found.finish()
+}
+
+/// Statements, and for each of their accesses the cell that it counts for, in program order.
+#[derive(Debug, Default)]
+struct AttributedStatements {
+    statements: Statements,
+    cells: Vec<u32>,
 }
 
 /// What a statement does with an address.
@@ -113,6 +174,8 @@ struct Use {
     /// Bytes of the longest use of the address: dependences are those of all uses.
     longest: u64,
     written: bool,
+    /// The cell of the first use.
+    cell: u32,
 }
 
 /// What a thread did since its last mark.
@@ -126,7 +189,7 @@ struct Pending {
 /// The statements of a trace up to a block.
 struct StatementBuilder {
     granularity: Granularity,
-    statements: Statements,
+    found: AttributedStatements,
     threads: BTreeMap<u32, Pending>,
     /// Whether accesses count that the program names, and no others.
     named: bool,
@@ -138,19 +201,20 @@ impl StatementBuilder {
     fn new(granularity: Granularity) -> Self {
         StatementBuilder {
             granularity,
-            statements: Statements::new(),
+            found: AttributedStatements::default(),
             threads: BTreeMap::new(),
             named: false,
             marks: false,
         }
     }
 
-    fn block(&mut self, block: &Block) -> Result<(), TooMany> {
+    /// Adds the rows of a block, with the cell of each.
+    fn block(&mut self, block: &Block, cells: &[u32]) -> Result<(), TooMany> {
         let process = u64::from(block.process.0) << 48;
         let mine = self.threads.entry(block.thread.0).or_default();
-        for (at, row) in block.rows().enumerate() {
+        for (at, (row, &cell)) in block.rows().zip(cells).enumerate() {
             if row.kind == Kind::Statement && (row.size == LINE_MARK) != self.named {
-                close(mine, &mut self.statements, (self.granularity, self.named))?;
+                close(mine, &mut self.found, (self.granularity, self.named))?;
                 (mine.begun, self.marks) = (true, true);
             }
             if !row.kind.is_access() || (row.kind == Kind::Named) != self.named {
@@ -169,21 +233,22 @@ impl StatementBuilder {
                 longest: bytes,
                 // Of what is named, the last is.
                 written: !matches!(row.kind, Kind::Named | Kind::Load | Kind::RangeLoad),
+                cell,
             });
             if !mine.begun {
-                close(mine, &mut self.statements, (self.granularity, self.named))?;
+                close(mine, &mut self.found, (self.granularity, self.named))?;
             }
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Statements, Error> {
+    fn finish(mut self) -> Result<AttributedStatements, Error> {
         for mine in self.threads.values_mut() {
-            close(mine, &mut self.statements, (self.granularity, self.named))?;
+            close(mine, &mut self.found, (self.granularity, self.named))?;
         }
         match self.marks {
-            true => Ok(self.statements),
-            false => Ok(Statements::new()),
+            true => Ok(self.found),
+            false => Ok(AttributedStatements::default()),
         }
     }
 }
@@ -192,7 +257,7 @@ impl StatementBuilder {
 /// mode. All bytes of its longest use have dependences, and are written if any use of it writes.
 fn close(
     mine: &mut Pending,
-    statements: &mut Statements,
+    found: &mut AttributedStatements,
     (granularity, named): (Granularity, bool),
 ) -> Result<(), TooMany> {
     let Some(last) = mine.uses.last() else {
@@ -233,47 +298,56 @@ fn close(
         let items = (counted..=last_item(used)).skip(1);
         items.map(|item| (item, used.written))
     });
-    statements.push_with(accesses, further)
+    found.statements.push_with(accesses, further)?;
+    for used in &kept {
+        let (first, last) = items(used);
+        let number = (last - first) as usize + 1;
+        found.cells.extend(std::iter::repeat_n(used.cell, number));
+    }
+    Ok(())
 }
 
+/// Accesses at which distances are counted.
+const PIECE: usize = 1 << 16;
+
+/// The profile of accesses in an order: their items, and the cells that they count for.
 fn profile(
-    histogram: ExactHistogram,
+    mut uncounted: Uncounted,
+    (items, mut cells): (&[u64], Vec<u32>),
     command: &[String],
     (how, lines): (&str, bool),
-    granularity: Granularity,
 ) -> Profile {
-    let mut cell = Cell::default();
-    cell.histogram.add_exact(&histogram);
-    cell.distance_sum = histogram.distance_sum();
-    cell.distance_max = histogram.max().unwrap_or(0);
-    let mut profile = Profile {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        // What tells the two apart where they are compared.
-        command: [command, &[format!("({how})")]].concat(),
-        machine: this_machine(),
-        method: Method {
-            engine: "counting".to_owned(),
-            exact: true,
-            source: match lines {
-                true => "accesses of source lines".to_owned(),
-                false => "elements named by the program".to_owned(),
-            },
-            order: how.to_owned(),
-            kinds: "all".to_owned(),
-            data: "all".to_owned(),
-            ..Method::default()
+    let none = uncounted.profile.cells.len() as u32 - 1;
+    for cell in cells.iter_mut().filter(|cell| **cell == NO_CELL) {
+        *cell = none;
+    }
+    let (mut engine, mut keyed) = (CountingTree::new(), KeyedHistograms::new());
+    let mut histogram = ExactHistogram::new();
+    let mut distances = vec![Distance::COLD; PIECE];
+    for (items, cells) in items.chunks(PIECE).zip(cells.chunks(PIECE)) {
+        let distances = &mut distances[..items.len()];
+        engine.process(items, distances);
+        keyed.add_column(cells, distances);
+        histogram.add_column(distances);
+    }
+    let profile = &mut uncounted.profile;
+    // What distinguishes the two where they are compared.
+    profile.command = [command, &[format!("({how})")]].concat();
+    profile.method = Method {
+        engine: "counting".to_owned(),
+        exact: true,
+        source: match lines {
+            true => "accesses of source lines".to_owned(),
+            false => "elements named by the program".to_owned(),
         },
-        references: histogram.accesses(),
-        histogram,
-        threads: vec![ProfiledThread {
-            name: "all threads".to_owned(),
-            ..ProfiledThread::default()
-        }],
-        cells: vec![cell],
-        ..Profile::empty(granularity)
+        order: how.to_owned(),
+        kinds: "all".to_owned(),
+        data: "all".to_owned(),
+        ..Method::default()
     };
-    profile.canonicalise();
-    profile
+    profile.references = histogram.accesses();
+    profile.histogram = histogram;
+    uncounted.counted(keyed.iter(), |_| None)
 }
 
 #[cfg(test)]
@@ -294,8 +368,8 @@ mod tests {
             });
         }
         let mut builder = StatementBuilder::new(Granularity::new(8).unwrap());
-        builder.block(&block)?;
-        builder.finish()
+        builder.block(&block, &vec![NO_CELL; block.len()])?;
+        Ok(builder.finish()?.statements)
     }
 
     #[test]

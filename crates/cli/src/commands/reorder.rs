@@ -34,7 +34,7 @@ pub struct Args {
 
 impl Args {
     /// Reads, reorders, compares.
-    pub fn run(self) -> Outcome {
+    pub fn run(mut self) -> Outcome {
         self.show.refuse_exports()?;
         let mut source = open_trace(&self.trace, None)?;
         let name = self
@@ -48,6 +48,9 @@ impl Args {
             write_whole(path, &profile.to_bytes(), self.show.force)?;
         }
         let names = paths.map(|path| path.display().to_string());
+        if self.show.cache.is_none() {
+            self.show.cache = done.differing_cache().map(|bytes| bytes.to_string());
+        }
         self.show
             .difference(&done.program, &done.reordered, false, names.clone())?;
         let [before, after] = names;
