@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{Fit, Point, Shape};
+use crate::shape::{Fit, Point, Shape, is_near};
 
 /// The confidence of intervals from three or more runs.
 pub const CONFIDENCE: f64 = 0.9;
@@ -83,7 +83,16 @@ impl Intervals {
 ///
 /// The fit that was used comes with it; a prediction below 0 is 0.
 pub fn estimate(points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate) {
-    let fit = Fit::best(points, shapes);
+    with_interval(Fit::best(points, shapes), points, shapes, size)
+}
+
+/// As [`estimate()`], of a distance: runs that are of other accesses are left out
+/// ([`Fit::of_distances`]), but for the interval.
+pub fn estimate_distance(points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate) {
+    with_interval(Fit::of_distances(points, shapes), points, shapes, size)
+}
+
+fn with_interval(fit: Fit, points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate) {
     let value = fit.at(size);
     let at = shapes
         .iter()
@@ -124,8 +133,13 @@ pub(crate) fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> 
 }
 
 /// A quantity that grows in a straight line with the size, and is no less than 0. From two runs its
-/// interval goes on for a tenth more or less than it grew.
+/// interval goes on for a tenth more or less than it grew. Smaller runs that it does not come near
+/// to are left out, as in [`work`].
 pub fn straight(points: &[Point], size: f64) -> Estimate {
+    of_runs_that_agree(points, size, straight_line)
+}
+
+fn straight_line(points: &[Point], size: f64) -> Estimate {
     let fit = Fit::with(Shape::Linear, points);
     let last = points.last().copied().unwrap_or_default();
     let value = fit.at(size);
@@ -149,12 +163,36 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
 /// by more than the size, they are a power of it.
 ///
 /// From three runs or more the best fit is taken: of the line, all slower ways of growing, and, if
-/// accesses grew by more than the size, the power. Falling accesses are a power.
+/// accesses grew by more than the size, the power. Falling accesses are a power. If none comes near
+/// to all runs, the smallest are left out, down to two: the start of the program can be most of a
+/// small run, its size included. The interval holds what all runs together would say.
 pub fn work(points: &[Point], size: f64) -> Estimate {
+    of_runs_that_agree(points, size, work_of_all)
+}
+
+/// An estimate by `of` from the largest runs that it comes near to itself, two at least.
+fn of_runs_that_agree(points: &[Point], size: f64, of: fn(&[Point], f64) -> Estimate) -> Estimate {
+    let agree = |used: &[Point]| {
+        let is_near = |point: &Point| is_near(of(used, point.0).value, point.1);
+        used.len() <= 2 || used.iter().all(is_near)
+    };
+    let mut used = points;
+    while !agree(used) {
+        used = &used[1..];
+    }
+    let (found, all) = (of(used, size), of(points, size));
+    Estimate {
+        value: found.value,
+        low: found.low.min(all.low),
+        high: found.high.max(all.high),
+    }
+}
+
+fn work_of_all(points: &[Point], size: f64) -> Estimate {
     let power = power(points, size);
     let exponent = slope(&logarithms(points));
     if points.len() < 3 {
-        let line = straight(points, size);
+        let line = straight_line(points, size);
         let slow = Fit::with(Shape::Logarithm, points).at(size).max(0.0);
         let low = line.low.min(power.low).min(slow);
         let high = line.high.max(power.high).max(slow);

@@ -11,7 +11,7 @@ use reuselens_locality::{FineHistogram, Pattern, PatternBin};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate};
+use crate::estimate::{Estimate, estimate_distance};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
 use crate::share_model::{ShareSizes, parts_of};
@@ -307,9 +307,9 @@ fn predict_pattern(
     let of = |value: fn(&Pattern) -> f64| -> Vec<(f64, f64)> {
         points.iter().map(|(size, p)| (*size, value(p))).collect()
     };
-    let (fit, mean) = estimate(&of(|p| p.mean), shapes, size);
-    let (low_fit, min) = estimate(&of(|p| p.min as f64), shapes, size);
-    let (_, max) = estimate(&of(|p| p.max as f64), shapes, size);
+    let (fit, mean) = estimate_distance(&of(|p| p.mean), shapes, size);
+    let (low_fit, min) = estimate_distance(&of(|p| p.min as f64), shapes, size);
+    let (_, max) = estimate_distance(&of(|p| p.max as f64), shapes, size);
     let prediction = PatternPrediction {
         fit,
         min,

@@ -38,7 +38,9 @@ mod tracker;
 mod warnings;
 
 pub use check::{GroupCheck, GroupSeen, WrongGroup, are_near, are_right, is_right, overlap, wrong};
-pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power, straight, work};
+pub use estimate::{
+    CONFIDENCE, Estimate, Intervals, estimate, estimate_distance, power, straight, work,
+};
 pub use fixed::fixed_data;
 pub use group::{
     Asked, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,

@@ -5,7 +5,7 @@ use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, started_work, straight};
+use crate::estimate::{Estimate, estimate_distance, started_work, straight};
 use crate::shape::{Fit, Point, Shape};
 
 /// Groups of equally many accesses that a program is cut into.
@@ -160,7 +160,7 @@ pub fn predict_program(
                 .zip(&means)
                 .map(|(run, m)| (run.size, m[group]))
                 .collect();
-            let (fit, distance) = estimate(&points, shapes, size);
+            let (fit, distance) = estimate_distance(&points, shapes, size);
             below_zero += usize::from(fit.at(size) < 0.0);
             GroupPrediction { fit, distance }
         })
