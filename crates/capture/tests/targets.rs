@@ -157,7 +157,6 @@ fn guest_of_an_emulator_runs() {
 }
 
 #[test]
-#[ignore = "qemu-user looks at the error code of faults, which frames of signals do not have yet"]
 fn guest_that_modifies_itself_runs() {
     emulated("generated.c");
 }

@@ -1,7 +1,7 @@
 //! Programs of twelve kinds, each with a start that does not grow: the smallest of three runs does
 //! not spoil a prediction that the two larger ones would give.
 
-use reuselens_locality::{ExactHistogram, Histogram, Log2Histogram};
+use reuselens_locality::{ExactHistogram, Log2Histogram};
 use reuselens_predict::{ProgramRun, Shape, data_size, predict_program};
 use reuselens_units::Distance;
 
