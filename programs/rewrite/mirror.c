@@ -395,7 +395,7 @@ static void proc(void) {
     path[0] = 0;
     word low;
     sscanf(line, "%lx-%*x %4s %*s %*s %*s %s", &low, rights, path);
-    printf("%s %s %s\n", low >> 40 == 0x3b ? "maps.ours" : "maps.own", rights, path);
+    printf("%s %s %s\n", low >> 36 == 0x550 ? "maps.ours" : "maps.own", rights, path);
   }
   FILE *stat = fopen("/proc/self/stat", "r");
   fgets(line, sizeof line, stat);

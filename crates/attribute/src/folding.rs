@@ -142,8 +142,11 @@ impl Shared {
         if let Some(cell) = self.cells.get(key) {
             return CellChoice { cell, lasts: true };
         }
-        let is_of_threads = key.thread == OTHER_THREADS && self.cells.has_room_for_threads();
-        if is_of_threads || self.merging.makes_room(&self.cells) {
+        // The threads that stay have fewer groups than those that were merged.
+        let is_after_merging = self.has_given(FoldWarning::Threads)
+            && (key.thread == OTHER_THREADS || key.thread < KEPT_THREADS)
+            && self.cells.has_room_for_threads();
+        if is_after_merging || self.merging.makes_room(&self.cells) {
             return CellChoice {
                 cell: self.cells.add(key),
                 lasts: true,

@@ -341,6 +341,11 @@ impl Shared {
         }
     }
 
+    /// Whether [`Shared::once`] was called for this warning.
+    pub(crate) fn has_given(&self, which: FoldWarning) -> bool {
+        self.given[which as usize]
+    }
+
     /// The node and the object of a function that is entered.
     #[inline]
     pub fn enter(&mut self, parent: u32, call: CallKey, mappings: &Mappings) -> (u32, u32) {

@@ -77,9 +77,9 @@ impl Memory {
         self.bytes.extend(range.map(|byte| (byte, (low, element))));
     }
 
-    /// The offset of a byte of the object that the access begins in.
-    fn offset(&self, first: u64, byte: u64) -> u32 {
-        let found = self.bytes.get(&first);
+    /// The offset of a byte of the object that has the byte `owned`.
+    fn offset(&self, owned: u64, byte: u64) -> u32 {
+        let found = self.bytes.get(&owned);
         found.map_or(NO_OFFSET, |(low, element)| ((byte - low) % element) as u32)
     }
 }
@@ -104,7 +104,8 @@ proptest! {
             ..options()
         });
         let mut memory = Memory::default();
-        memory.own(BIAS + 0x1_0000..BIAS + 0x1_0100, 8);
+        // As far as accesses that begin below 0x100 reach.
+        memory.own(BIAS + 0x1_0000..BIAS + 0x1_0200, 8);
         let mut expected = Vec::new();
         for step in steps {
             match step {
@@ -115,7 +116,12 @@ proptest! {
                     }
                     let items = address >> shift..=(address + bytes - 1) >> shift;
                     let first = |item: u64| address.max(item << shift);
-                    expected.extend(items.map(|item| memory.offset(address, first(item))));
+                    // Each item access of a block operation is of its own first byte's object.
+                    let owned = |item| match kind {
+                        Kind::RangeLoad => first(item),
+                        _ => address,
+                    };
+                    expected.extend(items.map(|item| memory.offset(owned(item), first(item))));
                 }
                 Step::Allocate(slot) => {
                     let low = HEAP + slot * PITCH;

@@ -372,8 +372,10 @@ fn signal_ends_a_command_with_a_message_and_without_a_file() {
         command
             .stdin(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped());
-        let child = command.spawn().unwrap();
+        let mut child = command.spawn().unwrap();
         let id = child.id().to_string();
+        // Open until the command has ended: at the end of its input it ends by itself.
+        let input = child.stdin.take();
         // It listens to SIGHUP last.
         while !listens(&id, 1) {
             std::thread::yield_now();
@@ -384,6 +386,7 @@ fn signal_ends_a_command_with_a_message_and_without_a_file() {
             .status();
         assert!(sent.unwrap().success());
         let done = child.wait_with_output().unwrap();
+        drop(input);
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.signal(), Some(signal), "{said}");
         assert_eq!(said, format!("reuselens: ended by {name}\n"));

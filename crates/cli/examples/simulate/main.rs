@@ -51,7 +51,7 @@ struct Group {
 /// and of those the nearest in accesses, or the one that is accessed first.
 fn groups(traffic: &Traffic, profile: &Profile, cache: u64) -> Result<Vec<Group>, Failure> {
     let options = CandidateOptions {
-        cache: reuselens::units::Bytes(cache),
+        cache: reuselens::units::Bytes(cache).into(),
         by_pages: false,
         most_chunk: None,
     };

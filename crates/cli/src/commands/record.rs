@@ -182,7 +182,7 @@ impl Args {
 
     /// The end of a command whose recording failed.
     fn failed(&self, failed: RecordingError, name: &str) -> Outcome {
-        let error = what_is_left(failed.error, failed.partial);
+        let error = what_is_left(*failed.error, failed.partial);
         match failed.ended {
             Some(ended) => failed_beside(error, name, ended, self.pass_status),
             None => Err(error),

@@ -10,6 +10,9 @@ use reuselens_units::{Bytes, counted, shown};
 
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
+/// The column of bytes without room.
+const LEFT_OUT: usize = 5;
+
 /// Where the pages of each object were, as a table with the judgement after it. The table has the
 /// `top` largest objects, or those of at least 1 % of all bytes, and all that are not as planned or
 /// that the tier had no room for; the others are one row for each verdict. `width` is that of the
@@ -30,7 +33,7 @@ pub fn placed_run_text(
         width,
         paint,
     );
-    let columns = [
+    let mut columns = vec![
         TextColumn::left("object"),
         TextColumn::left("tier"),
         TextColumn::left("as"),
@@ -67,6 +70,13 @@ pub fn placed_run_text(
     for (verdict, count, sum) in &folded {
         let name = counted(*count, "other object", "other objects");
         cells.push(row([name, String::new(), String::new()], sum, verdict));
+    }
+    // A column of zeros would take room from the names.
+    if run.objects.iter().all(|object| object.no_room_bytes == 0) {
+        columns.remove(LEFT_OUT);
+        cells.iter_mut().for_each(|row| {
+            row.remove(LEFT_OUT);
+        });
     }
     rows(&mut out, &columns, &cells, width, paint);
     let label = paint.ink(TextStyle::Soft, "verified");
