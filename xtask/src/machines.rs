@@ -27,7 +27,7 @@ pub struct Described {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct MachineList {
     machine: Vec<Described>,
 }
 
@@ -68,7 +68,7 @@ impl Described {
         let path = root.join("xtask/machines.toml");
         let text = fs::read_to_string(&path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-        let file: File = toml::from_str(&text).context("xtask/machines.toml")?;
+        let file: MachineList = toml::from_str(&text).context("xtask/machines.toml")?;
         Ok(file.machine)
     }
 

@@ -49,11 +49,12 @@ fn check_77(profile: &Profile) {
     assert_eq!(warnings(profile), [""; 0]);
     assert_eq!(elements(profile, "A"), all(0..10, 2));
     assert_eq!(elements(profile, "matrix of K"), all(8..12, 1));
-    assert_eq!(elements(profile, ""), [(1, 1)]);
+    let letters = "data announced by names (names77.f:16)";
+    assert_eq!(elements(profile, letters), [(1, 1)]);
     assert_eq!(profile.references, 20 + 4 + 1 + 2);
     check_sizes(
         profile,
-        &[("A", 80, 8), ("matrix of K", 96, 8), ("", 15, 3)],
+        &[("A", 80, 8), ("matrix of K", 96, 8), (letters, 15, 3)],
     );
     let raw = profile
         .objects
@@ -138,10 +139,11 @@ fn check_90(profile: &Profile) {
     assert_eq!(elements(profile, "k"), [(23, 1)]);
     assert_eq!(elements(profile, "points"), [(1, 1), (2, 1)]);
     assert_eq!(elements(profile, "t"), [(2, 1), (5, 6)]);
-    assert_eq!(elements(profile, ""), [(3, 1)]);
+    let words = "words.0 (names90.f90)";
+    assert_eq!(elements(profile, words), [(3, 1)]);
     assert_eq!(profile.references, 8 + 1 + 2 + 7 + 1 + 1);
     check_sizes(profile, &[("a", 288, 8), ("k", 192, 8), ("points", 60, 12)]);
-    check_sizes(profile, &[("t", 48, 8), ("", 12, 3)]);
+    check_sizes(profile, &[("t", 48, 8), (words, 12, 3)]);
     for (mark, count) in [("read", 24), ("write", 24), ("unnamed", 1)] {
         let line = line(&source("names90.f90"), &format!("line: {mark}"));
         let name = format!("names90.f90:{line}");

@@ -176,8 +176,8 @@ pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     file(&stem, endings[0])
 }
 
-/// As [`numbered`], and creates the file; again with the next number where another program has taken
-/// the name meanwhile.
+/// As [`numbered`], and creates the file; again with the next number where another program has
+/// taken the name meanwhile.
 pub fn first_free<T>(
     name: &str,
     endings: &[&str],

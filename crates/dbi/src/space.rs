@@ -4,7 +4,7 @@
 //! [`grow`], and everything that makes private memory of ours writable calls [`grow_data`].
 //!
 //! Once the program has set a limit, the kernel's limit is the program's plus what is ours
-//! ([`Limit`]).
+//! ([`OwnLimit`]).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use super::segment;
 use super::{maps, memory, sys};
 
 /// A limit that memory of ours would count towards.
-struct Limit {
+struct OwnLimit {
     /// The number of the resource.
     resource: u64,
     /// Bytes of it that are ours.
@@ -26,13 +26,13 @@ struct Limit {
 }
 
 /// `RLIMIT_AS`
-static ADDRESS_SPACE: Limit = Limit::new(9);
+static ADDRESS_SPACE: OwnLimit = OwnLimit::new(9);
 /// `RLIMIT_DATA`: private memory that may be written to.
-static DATA: Limit = Limit::new(2);
+static DATA: OwnLimit = OwnLimit::new(2);
 
-impl Limit {
-    const fn new(resource: u64) -> Limit {
-        Limit {
+impl OwnLimit {
+    const fn new(resource: u64) -> OwnLimit {
+        OwnLimit {
             resource,
             ours: AtomicU64::new(0),
             limits: [const { AtomicU64::new(UNLIMITED) }; 2],
@@ -41,7 +41,7 @@ impl Limit {
     }
 
     /// The limit of this resource.
-    fn of(resource: u64) -> Option<&'static Limit> {
+    fn of(resource: u64) -> Option<&'static OwnLimit> {
         [&ADDRESS_SPACE, &DATA]
             .into_iter()
             .find(|limit| limit.resource == resource)
@@ -160,7 +160,7 @@ pub fn begin(bytes: u64, before: Limits) {
 
 /// The limits that the program has set for itself.
 pub fn own_limits() -> Limits {
-    let of = |limit: &Limit| match limit.are_set.load(Ordering::Relaxed) {
+    let of = |limit: &OwnLimit| match limit.are_set.load(Ordering::Relaxed) {
         0 => [UNLIMITED; 2],
         _ => limit.limits(),
     };
@@ -200,9 +200,9 @@ pub fn before(number: u64, arguments: [u64; 4], borrowed: bool) -> Option<i64> {
     let [one, two, three, four] = arguments;
     let is_own = |pid: u64| pid == 0 || pid == u64::from(sys::pid());
     match number {
-        sys::SETRLIMIT => Some(Limit::of(one)?.change(two, 0, !borrowed)),
-        sys::GETRLIMIT => Some(Limit::of(one)?.change(0, two, !borrowed)),
-        sys::PRLIMIT64 if is_own(one) => Some(Limit::of(two)?.change(three, four, !borrowed)),
+        sys::SETRLIMIT => Some(OwnLimit::of(one)?.change(two, 0, !borrowed)),
+        sys::GETRLIMIT => Some(OwnLimit::of(one)?.change(0, two, !borrowed)),
+        sys::PRLIMIT64 if is_own(one) => Some(OwnLimit::of(two)?.change(three, four, !borrowed)),
         sys::MLOCKALL => lock_all(one),
         _ => None,
     }

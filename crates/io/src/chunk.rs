@@ -184,6 +184,6 @@ impl Unpacker {
     }
 }
 
-const CUT_AT_FIRST: &str = "the trace has no complete chunk: its recording was ended before it wrote one, so there is nothing to \
+const CUT_AT_FIRST: &str = "the trace is cut off and has no complete chunk: its recording was ended before it wrote one, so there is nothing to \
                             analyse; record again";
 const CUT: &str = "the trace is cut off in the middle of a chunk: its recording did not end, or a part of it was copied";

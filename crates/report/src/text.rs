@@ -133,10 +133,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         ("machine", machine),
         ("ended", words::outcome(&profile.outcome)),
     ];
-    let partial = profile
-        .warnings
-        .iter()
-        .filter(|warning| is_partial(warning));
+    let partial = profile.warnings.iter().filter(|it| is_partial(it));
     let partial = partial.map(|warning| ("partly", warning.message.clone()));
     let waiting = words::waiting(profile).map(|fact| ("waiting", fact));
     for (name, fact) in facts.into_iter().chain(waiting).chain(partial) {

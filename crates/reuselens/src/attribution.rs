@@ -235,13 +235,6 @@ impl Attribution {
         builds.retain(|module, _| used.contains(&**module));
         self.warnings.append(&mut tables.warnings);
         let types = options.causes.map(|_| tables.element_types);
-        let cell = |key: &CellKey| Cell {
-            site: key.site,
-            object: key.object,
-            context: key.context,
-            thread: key.thread,
-            ..Cell::default()
-        };
         let elements = tables.elements.iter();
         Uncounted {
             elements: elements.map(|key| (key.object, key.index)).collect(),
@@ -267,7 +260,7 @@ impl Attribution {
                     ..Causes::default()
                 }),
                 builds,
-                cells: tables.cells.iter().map(cell).collect(),
+                cells: tables.cells.iter().map(uncounted_cell).collect(),
                 sites: tables.sites,
                 objects: tables.objects,
                 contexts: tables.contexts,
@@ -275,6 +268,17 @@ impl Attribution {
                 warnings: self.warnings,
             },
         }
+    }
+}
+
+/// A cell without counts.
+fn uncounted_cell(key: &CellKey) -> Cell {
+    Cell {
+        site: key.site,
+        object: key.object,
+        context: key.context,
+        thread: key.thread,
+        ..Cell::default()
     }
 }
 

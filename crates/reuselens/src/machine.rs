@@ -11,7 +11,8 @@ use reuselens_units::Bytes;
 const DESCRIBED: &str = "REUSELENS_TEST_MACHINE";
 
 /// Processor and caches of this machine, from `/proc/cpuinfo` and sysfs. What the system does not
-/// say is left out. The environment variable `REUSELENS_TEST_MACHINE` names another folder than `/`.
+/// say is left out. The environment variable `REUSELENS_TEST_MACHINE` names another folder than
+/// `/`.
 pub fn this_machine() -> Machine {
     machine_in(&env::var_os(DESCRIBED).map_or_else(|| PathBuf::from("/"), PathBuf::from))
 }

@@ -125,8 +125,8 @@ impl<E: Into<Error>> From<E> for RecordingError {
     }
 }
 
-/// Writes all of `source` into a native trace file at `path`, which has its partial name until it is
-/// complete. `None`, and no file, if there is nothing in it.
+/// Writes all of `source` into a native trace file at `path`, which has its partial name until it
+/// is complete. `None`, and no file, if there is nothing in it.
 ///
 /// # Errors
 /// If the file exists and `force` is not set, or it cannot be written.

@@ -1,6 +1,6 @@
 //! [`outer_limits`]: which limits of the address space (`RLIMIT_AS`) and of private writable memory
-//! (`RLIMIT_DATA`) the kernel is given when a measured program sets its own. Memory of the run time or of the rewriter is mapped in the
-//! program and must not count, so the kernel's limits are larger by that. The run time and the
+//! (`RLIMIT_DATA`) the kernel is given when a measured program sets its own. Memory of the run time
+//! or of the rewriter is mapped in the program and must not count, so the kernel's limits are larger by that. The run time and the
 //! rewriter call this where they replace the program's `setrlimit` and `prlimit`.
 
 /// No limit.

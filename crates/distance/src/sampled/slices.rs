@@ -44,7 +44,8 @@ impl Slices {
         Bytes((self.counts.capacity() * size_of::<[[f32; COARSE + 1]; GROUPS]>()) as u64)
     }
 
-    /// Counts a sampled access that weighs `weight`, at this time, with a number of its item's hash.
+    /// Counts a sampled access that weighs `weight`, at this time, with a number of its item's
+    /// hash.
     #[inline]
     pub(super) fn add(&mut self, time: u64, hash: usize, distance: Option<u64>, weight: f64) {
         let mut slice = (time >> self.shift) as usize;

@@ -71,8 +71,8 @@ pub trait RecoverOrBegin: Recover {
 
 impl StateFolder {
     /// Opens a folder, or makes it, and gives `recover` what is in it. A record that was cut off at
-    /// the end is removed. A folder without a state gets the graph that `recover` begins with: it is
-    /// on the disk when this function returns.
+    /// the end is removed. A folder without a state gets the graph that `recover` begins with: it
+    /// is on the disk when this function returns.
     ///
     /// # Errors
     /// If the folder cannot be read or written, another process has it open, it is of a graph of

@@ -33,18 +33,7 @@ pub fn placed_run_text(
         width,
         paint,
     );
-    let mut columns = vec![
-        TextColumn::left("object"),
-        TextColumn::left("tier"),
-        TextColumn::left("as"),
-        TextColumn::right("blocks"),
-        TextColumn::right("placed"),
-        TextColumn::right("left out"),
-        TextColumn::right("as planned"),
-        TextColumn::right("elsewhere"),
-        TextColumn::right("untouched"),
-        TextColumn::left("verified"),
-    ];
+    let mut columns = columns();
     let mut cells = Vec::new();
     let mut folded: Vec<(&'static str, u64, ObjectOutcome)> = Vec::new();
     let largest = largest(run, top);
@@ -82,6 +71,21 @@ pub fn placed_run_text(
     let label = paint.ink(TextStyle::Soft, "verified");
     let _ = writeln!(out, "{label}  {}", wrap(&judgement(run), width, 10));
     out
+}
+
+fn columns() -> Vec<TextColumn> {
+    vec![
+        TextColumn::left("object"),
+        TextColumn::left("tier"),
+        TextColumn::left("as"),
+        TextColumn::right("blocks"),
+        TextColumn::right("placed"),
+        TextColumn::right("left out"),
+        TextColumn::right("as planned"),
+        TextColumn::right("elsewhere"),
+        TextColumn::right("untouched"),
+        TextColumn::left("verified"),
+    ]
 }
 
 fn objects<'a>(
