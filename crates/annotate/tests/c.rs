@@ -63,7 +63,12 @@ fn check_calls(profile: &Profile) {
     assert_eq!(profile.references, 20 + 5 + 1 + 3);
     for (name, bytes, element) in [("a", 80, 8), ("matrix", 128, 4), (list, 12, 2)] {
         let object = object(profile, name);
-        assert_eq!(object.kind, ObjectKind::Named, "{name}");
+        let kind = if name == list {
+            ObjectKind::Heap
+        } else {
+            ObjectKind::Named
+        };
+        assert_eq!(object.kind, kind, "{name}");
         assert_eq!(
             (object.bytes, object.element_bytes),
             (bytes, element),

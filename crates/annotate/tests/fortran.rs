@@ -36,7 +36,12 @@ fn all(range: std::ops::Range<u64>, count: u64) -> Vec<(u64, u64)> {
 fn check_sizes(profile: &Profile, expected: &[(&str, u64, u64)]) {
     for &(name, bytes, element) in expected {
         let object = object(profile, name);
-        assert_eq!(object.kind, ObjectKind::Named, "{name}");
+        // What is announced without a name stays what it is.
+        let kind = match name {
+            "words.0 (names90.f90)" => ObjectKind::Static,
+            _ => ObjectKind::Named,
+        };
+        assert_eq!(object.kind, kind, "{name}");
         assert_eq!(
             (object.bytes, object.element_bytes),
             (bytes, element),

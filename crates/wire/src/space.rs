@@ -1,7 +1,8 @@
 //! [`outer_limits`]: which limits of the address space (`RLIMIT_AS`) and of private writable memory
 //! (`RLIMIT_DATA`) the kernel is given when a measured program sets its own. Memory of the run time
-//! or of the rewriter is mapped in the program and must not count, so the kernel's limits are larger by that. The run time and the
-//! rewriter call this where they replace the program's `setrlimit` and `prlimit`.
+//! or of the rewriter is mapped in the program and must not count, so the kernel's limits are
+//! larger by that. The run time and the rewriter call this where they replace the program's
+//! `setrlimit` and `prlimit`.
 
 /// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
