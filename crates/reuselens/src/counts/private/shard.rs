@@ -18,7 +18,7 @@ use crate::engines::by_name;
 
 /// Bytes that a touch can add to what is held, in small structures, of which each is held beside
 /// its successor while it grows; for large ones see [`may_become`].
-const TOUCH: u64 = 448;
+const TOUCH: u64 = 768;
 /// Bytes that a new program thread adds, at most.
 const LANE: u64 = 256 << 10;
 
