@@ -52,6 +52,15 @@ pub fn has(tool: &str) -> bool {
     reuselens_testing::has(tool)
 }
 
+/// Whether the system describes the caches of this machine; records a skipped test where not.
+pub fn caches_are_known() -> bool {
+    let are_known = !reuselens::this_machine().data_caches().is_empty();
+    if !are_known {
+        reuselens_testing::skip("the caches of this machine are not known");
+    }
+    are_known
+}
+
 /// A source in `programs/`.
 pub fn source(path: &str) -> String {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
