@@ -9,27 +9,14 @@
 //! within the bound, the share at the worst size, the median half-width and the mean absolute
 //! error.
 
+#[path = "../tests/exact/mod.rs"]
+mod exact;
 #[path = "../tests/streams/mod.rs"]
 mod streams;
 
-use reuselens_distance::{CountingTree, Engine, SampleOptions, Sampler};
-use reuselens_units::Distance;
+use exact::exact_misses;
+use reuselens_distance::{SampleOptions, Sampler};
 use streams::STREAMS;
-
-fn exact_misses(items: &[u64]) -> Vec<u64> {
-    let mut tree = CountingTree::new();
-    let mut distances = vec![Distance::COLD; items.len()];
-    tree.process(items, &mut distances);
-    let distinct = tree.distinct().get() as usize;
-    let mut misses = vec![0; distinct + 1];
-    for distance in distances {
-        misses[distance.items().map_or(distinct, |items| items as usize)] += 1;
-    }
-    for size in (0..distinct).rev() {
-        misses[size] += misses[size + 1];
-    }
-    misses
-}
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

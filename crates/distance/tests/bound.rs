@@ -1,30 +1,15 @@
 //! The bound of samples on 30 kinds of streams, those included in which short reuse is rare in
 //! time or in few items.
 
+mod exact;
 mod streams;
 
-use reuselens_distance::{CountingTree, Engine, SampleOptions, Sampler};
-use reuselens_units::Distance;
+use exact::exact_misses;
+use reuselens_distance::{SampleOptions, Sampler};
 
 const ACCESSES: usize = 100_000;
 const SEEDS: u64 = 20;
 const SIZES: i32 = 40;
-
-/// The misses of caches of 0, 1, … items.
-fn exact_misses(items: &[u64]) -> Vec<u64> {
-    let mut tree = CountingTree::new();
-    let mut distances = vec![Distance::COLD; items.len()];
-    tree.process(items, &mut distances);
-    let distinct = tree.distinct().get() as usize;
-    let mut misses = vec![0; distinct + 1];
-    for distance in distances {
-        misses[distance.items().map_or(distinct, |items| items as usize)] += 1;
-    }
-    for size in (0..distinct).rev() {
-        misses[size] += misses[size + 1];
-    }
-    misses
-}
 
 /// The share of sizes and seeds for which the exact miss ratio is within the bound, and the median
 /// half-width.

@@ -1,27 +1,14 @@
 //! Sampled curves against exact ones: the bound holds as often as it says, for every size of the
 //! cache.
 
+mod exact;
+
+use exact::exact_misses;
 use reuselens_distance::generate::{Generator, Jacobi, Loop, Random, Uniform, Zipf};
-use reuselens_distance::{CountingTree, Engine, Estimate, SampleOptions, Sampler};
-use reuselens_units::{Bytes, Distance};
+use reuselens_distance::{Estimate, SampleOptions, Sampler};
+use reuselens_units::Bytes;
 
 const SEEDS: u64 = 200;
-
-/// The misses of caches of 0, 1, … items.
-fn exact_misses(items: &[u64]) -> Vec<u64> {
-    let mut tree = CountingTree::new();
-    let mut distances = vec![Distance::COLD; items.len()];
-    tree.process(items, &mut distances);
-    let distinct = tree.distinct().get() as usize;
-    let mut misses = vec![0; distinct + 1];
-    for distance in distances {
-        misses[distance.items().map_or(distinct, |items| items as usize)] += 1;
-    }
-    for size in (0..distinct).rev() {
-        misses[size] += misses[size + 1];
-    }
-    misses
-}
 
 fn estimate(items: &[u64], options: SampleOptions) -> Estimate {
     let mut sampler = Sampler::new(options);

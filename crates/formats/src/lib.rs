@@ -33,6 +33,7 @@ mod line_reader;
 mod lines;
 mod names;
 mod number;
+mod raw_items;
 mod records;
 mod row_stage;
 mod segments;
