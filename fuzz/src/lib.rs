@@ -6,6 +6,8 @@ use std::path::Path;
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
+use reuselens_graph::EdgeKind;
+use reuselens_graph::formats::LoadedGraph;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
@@ -23,6 +25,15 @@ pub fn read(bytes: &[u8], format: Option<&str>) {
     };
     let mut block = Block::new();
     while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
+}
+
+/// Counts what a graph has: each pair is at most two edges, and each end is a vertex.
+pub fn check_graph(graph: &LoadedGraph) {
+    let census = graph.census(EdgeKind::Directed);
+    let pairs = graph.pairs.len() as u64;
+    assert!(census.edges.len() as u64 + census.loops <= 2 * pairs);
+    let mut ends = census.edges.iter().map(|edge| u64::from(edge.to));
+    assert!(ends.all(|end| end < graph.names.len()));
 }
 
 /// Reads `bytes` as a file in this packing. The first bytes are replaced by the packing's magic

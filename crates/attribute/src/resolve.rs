@@ -52,9 +52,10 @@ pub(crate) fn tables(
     let elements = resolver.elements();
     resolver.final_elements.complete(resolver.objects.len());
     let scopes = scopes.iter().map(|scope| resolver.scope(scope)).collect();
-    let waiting = match threads.len() > 1 {
-        true => resolver.waiting_sites(),
-        false => vec![false; resolver.sites.len()],
+    let waiting = if threads.len() > 1 {
+        resolver.waiting_sites()
+    } else {
+        vec![false; resolver.sites.len()]
     };
     resolver.count_visits();
     resolver.warn_of_modules_without_lines();

@@ -316,9 +316,10 @@ impl ShadowStack {
     /// Where the frame of an address ends, if all of it from there on is one object.
     pub fn frame_end(&self, address: u64) -> Option<u64> {
         let extent = self.find(address).filter(|extent| extent.layout == 0)?;
-        Some(match self.by_call {
-            true => extent.frame_address(),
-            false => extent.high,
+        Some(if self.by_call {
+            extent.frame_address()
+        } else {
+            extent.high
         })
     }
 

@@ -139,11 +139,10 @@ fn many_threads(merges: bool, line_by_line: bool) -> Finished {
         run.on(0, thread);
         run.load(at(0x200, line), 0x1000);
     };
-    match line_by_line {
-        true => (0..16).for_each(|line| threads.clone().for_each(|thread| load(thread, line))),
-        false => threads
-            .clone()
-            .for_each(|thread| (0..16).for_each(|line| load(thread, line))),
+    if line_by_line {
+        (0..16).for_each(|line| threads.clone().for_each(|thread| load(thread, line)));
+    } else {
+        threads.for_each(|thread| (0..16).for_each(|line| load(thread, line)));
     }
     run.finish()
 }

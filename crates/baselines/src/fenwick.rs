@@ -159,9 +159,10 @@ impl Engine for FenwickTree {
         if accesses >= self.sums.len() - self.now {
             let needed = steps_for(known + more) + 1;
             // A vector that grows has at least twice the room.
-            steps = match needed > steps {
-                true => needed.max(2 * steps),
-                false => steps,
+            steps = if needed > steps {
+                needed.max(2 * steps)
+            } else {
+                steps
             };
         }
         let map = growth::map_ahead(&self.last, more);

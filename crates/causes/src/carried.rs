@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 
 use reuselens_control_flow::BasicBlock;
+use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{Carrier, CodeScope};
 
@@ -17,7 +18,6 @@ use crate::chunk::PreparedChunk;
 use crate::code_scopes::{CodeScopes, ThreadScopes};
 use crate::reuse_pairs::{CarriedPair, ReusePairs};
 use crate::scope_tracker::ScopeTracker;
-use crate::table_memory::growth;
 
 /// What carries the reuses of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Carried {
 
     /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items.
     pub fn growth(&self, more: usize) -> u64 {
-        growth(&self.last, more)
+        vec_growth(&self.last, more) as u64
     }
 
     /// What was counted.

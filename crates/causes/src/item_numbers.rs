@@ -66,9 +66,10 @@ impl ItemNumbers {
     /// Bytes that it takes beyond what it holds, until it has `more` more items: a table that grows
     /// is given back, piece by piece, while its successor of twice its size is filled.
     pub fn growth(&self, more: usize) -> u64 {
-        match (self.used + more + BATCH) * 3 > self.slots.len() * 2 {
-            true => self.memory(),
-            false => 0,
+        if (self.used + more + BATCH) * 3 > self.slots.len() * 2 {
+            self.memory()
+        } else {
+            0
         }
     }
 

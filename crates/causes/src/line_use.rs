@@ -32,6 +32,7 @@
 //! assert_eq!(cells[0].single_use_fills, 3);
 //! ```
 
+use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{CellCauses, ElementUse, SampledUse};
 use reuselens_units::Granularity;
@@ -39,7 +40,6 @@ use reuselens_units::Granularity;
 use crate::chunk::PreparedChunk;
 use crate::element_counts::{ElementCounts, NO_PHASE};
 use crate::line_sample::{FillBytes, LineSample, ObjectSums, doubtful_caches};
-use crate::table_memory::growth;
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The cell of an item that no access has brought in.
@@ -229,7 +229,7 @@ impl LineUse {
     pub fn growth(&self, more: usize) -> u64 {
         let others = self.sample.iter().flat_map(|sample| &sample.others);
         let others = others.map(|it| it.growth(more));
-        growth(&self.lines, more) + others.sum::<u64>()
+        vec_growth(&self.lines, more) as u64 + others.sum::<u64>()
     }
 
     /// Cells of objects whose elements have no counters for lack of room.

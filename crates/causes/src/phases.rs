@@ -41,12 +41,12 @@
 
 use std::collections::HashMap;
 
+use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{RunInterval, RunPhases};
 
 use crate::chunk::PreparedChunk;
 use crate::phase_clusters::{MissVector, clusters};
-use crate::table_memory::growth;
 use crate::{CauseCell, CellPlace};
 
 /// Most intervals, as a power of two: their numbers are bytes.
@@ -215,7 +215,7 @@ impl Phases {
 
     /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items.
     pub fn growth(&self, more: usize) -> u64 {
-        growth(&self.last, more)
+        vec_growth(&self.last, more) as u64
     }
 
     /// The intervals and their phases.

@@ -46,12 +46,13 @@
 
 use std::collections::HashMap;
 
+use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{CellCauses, SharedData, UnlistedPairs};
 
 use crate::chunk::PreparedChunk;
 use crate::shared_pairs::{AccessPlace, NO_PAIR, SharedPairs};
-use crate::table_memory::{growth, table_memory};
+use crate::table_memory::table_memory;
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The state of a line that no thread has accessed.
@@ -317,7 +318,8 @@ impl LineSharing {
     /// Bytes beyond [`Self::memory`] that it takes until there are `more` more items. Each may be
     /// of a second thread, and a line that one more thread accesses may move to twice its slots.
     pub fn growth(&self, more: usize) -> u64 {
-        growth(&self.states, more) + growth(&self.lines, more) + growth(&self.slots, 4 * more)
+        let lines = vec_growth(&self.states, more) + vec_growth(&self.lines, more);
+        (lines + vec_growth(&self.slots, 4 * more)) as u64
     }
 
     /// Adds the counts to those of the cells, and returns the pairs, the most invalidations first,

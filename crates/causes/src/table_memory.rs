@@ -6,14 +6,6 @@ pub(crate) fn table_memory<E>(capacity: usize) -> usize {
     (capacity * 8).div_ceil(7) * (size_of::<E>() + 1)
 }
 
-/// Bytes that a vector takes beyond its room until `more` more values are in it: it doubles.
-pub(crate) fn growth<T>(values: &Vec<T>, more: usize) -> u64 {
-    match values.len().saturating_add(more) > values.capacity() {
-        true => (values.capacity() * size_of::<T>()) as u64,
-        false => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;

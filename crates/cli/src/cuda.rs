@@ -240,9 +240,12 @@ impl CudaProgram<'_> {
     pub fn record(&self, output: Option<PathBuf>, force: bool, arguments: &CudaArgs) -> Outcome {
         let name = program_name(self.command);
         let numbered_name = (output.is_none() && !force).then_some(&name);
-        let path = output.unwrap_or_else(|| match force {
-            true => path_of(&format!("{name}.rlwarp")),
-            false => numbered(&name, &["rlwarp"]),
+        let path = output.unwrap_or_else(|| {
+            if force {
+                path_of(&format!("{name}.rlwarp"))
+            } else {
+                numbered(&name, &["rlwarp"])
+            }
         });
         let file = AtomicFile::create(&path, force)?;
         let description = format!("{name} on the interpreter");

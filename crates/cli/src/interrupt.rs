@@ -5,14 +5,12 @@
 //! (`nohup`) stay ignored.
 
 use std::process::ExitCode;
-use std::sync::{OnceLock, mpsc};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use reuselens::io::{AtomicFile, ignored_signals};
+use reuselens::io::{AtomicFile, listen_to_end_signals};
 use reuselens::locality::signal_name;
 use reuselens::trace::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::say::tell;
@@ -32,22 +30,7 @@ const TOGETHER: Duration = Duration::from_millis(500);
 
 /// Begins to listen. If that fails, signals have their default effect.
 pub fn listen() {
-    let ignored = ignored_signals();
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
-    let wanted = wanted.filter(move |signal| ignored >> (signal - 1) & 1 == 0);
-    let (ready, begun) = mpsc::channel();
-    let listener = std::thread::Builder::new().spawn(move || {
-        let signals = Signals::new(wanted);
-        // The receiver is waiting.
-        let _ = ready.send(());
-        if let Ok(signals) = signals {
-            hear(signals);
-        }
-    });
-    if listener.is_ok() {
-        // It fails where there is nothing to wait for.
-        let _ = begun.recv();
-    }
+    listen_to_end_signals(hear);
 }
 
 /// From now on a signal only asks: the command looks here, and reports what there is.
@@ -67,9 +50,9 @@ pub fn code() -> Option<ExitCode> {
     Some(ExitCode::from(128 + (signal & 0x7f) as u8))
 }
 
-fn hear(mut signals: Signals) {
+fn hear(signals: &mut dyn Iterator<Item = i32>) {
     let mut first: Option<Instant> = None;
-    for signal in signals.forever() {
+    for signal in signals {
         if let Some(forward) = FORWARD.get() {
             if !forward(signal) {
                 end(signal);

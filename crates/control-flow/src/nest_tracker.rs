@@ -51,7 +51,7 @@ pub struct NestedCall<M> {
 /// header ran before.
 ///
 /// A block that runs for the first time is in no known loop. If it then leads back to a header, the
-/// loop goes on as if it had not been left. Where [`LoopState::GUESSES`] says so, the block counts
+/// loop goes on as if it had not been left. Where [`LoopState::GUESSES`] is set, the block counts
 /// until then for the loops that have its address between the header and the first way back; if it
 /// did not lead back, it is outside the next time that the loop is entered.
 /// [`Self::is_in_loop`] answers whether a place was only taken to be inside.

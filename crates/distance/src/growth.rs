@@ -11,21 +11,28 @@ where
     K: Eq + Hash,
     S: BuildHasher,
 {
-    match map.len().saturating_add(more) > map.capacity() {
-        true => 3 * map.allocation_size(),
-        false => map.allocation_size(),
+    if map.len().saturating_add(more) > map.capacity() {
+        3 * map.allocation_size()
+    } else {
+        map.allocation_size()
     }
 }
 
-/// The most bytes that a vector holds until `more` more values are in it. It grows to twice its
-/// room or what is needed; of the new room only the copied part takes memory beside the old one.
+/// The most bytes that a vector holds until `more` more values are in it.
 pub fn vec_ahead<T>(values: &Vec<T>, more: usize) -> usize {
-    let needed = values.len().saturating_add(more);
-    let room = match needed > values.capacity() {
-        true => needed.max(2 * values.capacity()),
-        false => values.capacity(),
-    };
-    room * size_of::<T>()
+    values.capacity() * size_of::<T>() + vec_growth(values, more)
+}
+
+/// Bytes that a vector takes beyond its room until `more` more values are in it. It grows to twice
+/// its room or what is needed; of the new room only the copied part takes memory beside the old
+/// one.
+pub fn vec_growth<T>(values: &Vec<T>, more: usize) -> usize {
+    let (needed, room) = (values.len().saturating_add(more), values.capacity());
+    if needed > room {
+        (needed.max(2 * room) - room) * size_of::<T>()
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]

@@ -135,9 +135,10 @@ impl Previous {
     /// successor, which is twice as large.
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         let more = usize::try_from(accesses).map_or(self.used, |more| more.min(self.used));
-        match (self.used + more + BATCH) * 2 > self.slots.len() {
-            true => Bytes(3 * self.memory().get()),
-            false => self.memory(),
+        if (self.used + more + BATCH) * 2 > self.slots.len() {
+            Bytes(3 * self.memory().get())
+        } else {
+            self.memory()
         }
     }
 

@@ -99,9 +99,10 @@ fn table(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let rows = if has_header { &lines[1..] } else { lines };
     let numbers = (0..fields).filter(|&at| rows.iter().all(|line| is_number(line[at])));
     let item = item(rows, numbers).unwrap_or(0);
-    let column = match has_header {
-        true => String::from_utf8_lossy(lines[0][item]).into_owned(),
-        false => (item + 1).to_string(),
+    let column = if has_header {
+        String::from_utf8_lossy(lines[0][item]).into_owned()
+    } else {
+        (item + 1).to_string()
     };
     let header = if has_header { "" } else { ",header=no" };
     let columns = format!("csv:address={column}{header}");
@@ -119,9 +120,10 @@ fn table(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
 
 /// The option that reads a text with these columns; where lines begin with `#`, the command.
 fn command(path: &Path, head: &[u8], columns: &str) -> String {
-    let delimiter = match text::first_line(head).contains(&b'\t') {
-        true => "tab",
-        false => "space",
+    let delimiter = if text::first_line(head).contains(&b'\t') {
+        "tab"
+    } else {
+        "space"
     };
     let option = format!("--format {columns},delimiter={delimiter}");
     if !head
@@ -130,9 +132,10 @@ fn command(path: &Path, head: &[u8], columns: &str) -> String {
     {
         return option;
     }
-    let unpacked = match extension::is_packed(path) {
-        true => "the unpacked TRACE",
-        false => "TRACE",
+    let unpacked = if extension::is_packed(path) {
+        "the unpacked TRACE"
+    } else {
+        "TRACE"
     };
     format!("grep -v '^#' {unpacked} | reuselens analyze - {option}")
 }

@@ -117,9 +117,10 @@ impl Version {
     /// What a record requests, by its command.
     #[inline(always)]
     fn kind(&self, record: &[u8]) -> Kind {
-        match csv::is_scsi_write(word(record, self.command_at)) {
-            true => Kind::Store,
-            false => Kind::Load,
+        if csv::is_scsi_write(word(record, self.command_at)) {
+            Kind::Store
+        } else {
+            Kind::Load
         }
     }
 

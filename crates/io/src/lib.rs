@@ -5,7 +5,8 @@
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
 //! and [`read_object_file`] open files whose names come from a trace or a program. [`text_of`] and
-//! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print.
+//! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print,
+//! and [`listen_to_end_signals`] what asks them to end.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.
@@ -15,8 +16,8 @@
 mod atomic_file;
 pub mod chunk;
 pub mod console;
+mod end_signals;
 mod error;
-mod ignored_signals;
 mod input;
 mod object_file;
 mod os_text;
@@ -26,8 +27,8 @@ mod unpack;
 pub mod varint;
 
 pub use atomic_file::AtomicFile;
+pub use end_signals::listen_to_end_signals;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
-pub use ignored_signals::ignored_signals;
 pub use input::{Input, MAX_LINE, Places};
 pub use object_file::read_object_file;
 pub use os_text::{path_of, text_of};

@@ -5,12 +5,9 @@
 //! (`nohup`) stay ignored.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use reuselens_io::{AtomicFile, ignored_signals};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use reuselens_io::{AtomicFile, listen_to_end_signals};
 use signal_hook::low_level::{emulate_default_handler, signal_name};
 
 use crate::say::tell;
@@ -25,28 +22,12 @@ const TOGETHER: Duration = Duration::from_millis(500);
 
 /// Begins to listen. If that fails, signals have their default effect.
 pub fn listen() {
-    let ignored = ignored_signals();
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
-    let wanted = wanted.filter(move |signal| ignored >> (signal - 1) & 1 == 0);
-    let (ready, begun) = mpsc::channel();
-    let listener = std::thread::Builder::new().name("signals".to_owned());
-    let listener = listener.spawn(move || {
-        let signals = Signals::new(wanted);
-        // The receiver is waiting.
-        let _ = ready.send(());
-        if let Ok(signals) = signals {
-            hear(signals);
-        }
-    });
-    if listener.is_ok() {
-        // It fails where there is nothing to wait for.
-        let _ = begun.recv();
-    }
+    listen_to_end_signals(hear);
 }
 
-fn hear(mut signals: Signals) {
+fn hear(signals: &mut dyn Iterator<Item = i32>) {
     let mut first: Option<Instant> = None;
-    for signal in signals.forever() {
+    for signal in signals {
         ASKED.store(true, Ordering::Relaxed);
         let is_graceful = GRACEFUL.load(Ordering::Relaxed);
         match first {

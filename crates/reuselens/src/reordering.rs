@@ -246,9 +246,10 @@ impl StatementBuilder {
         for mine in self.threads.values_mut() {
             close(mine, &mut self.found, (self.granularity, self.named))?;
         }
-        match self.marks {
-            true => Ok(self.found),
-            false => Ok(AttributedStatements::default()),
+        if self.marks {
+            Ok(self.found)
+        } else {
+            Ok(AttributedStatements::default())
         }
     }
 }
@@ -336,9 +337,10 @@ fn profile(
     profile.method = Method {
         engine: "counting".to_owned(),
         exact: true,
-        source: match lines {
-            true => "accesses of source lines".to_owned(),
-            false => "elements named by the program".to_owned(),
+        source: if lines {
+            "accesses of source lines".to_owned()
+        } else {
+            "elements named by the program".to_owned()
         },
         order: how.to_owned(),
         kinds: "all".to_owned(),

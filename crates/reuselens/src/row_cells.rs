@@ -1,4 +1,4 @@
-//! [`RowCells`]: the cell of each row of a block, for who changes the order of accesses.
+//! [`RowCells`]: the cell of each row of a block, for callers that change the order of accesses.
 
 use reuselens_attribute::Columns;
 use reuselens_locality::Machine;

@@ -41,9 +41,10 @@ impl Sources {
     pub fn statement(&mut self, frame: &Frame) -> Option<String> {
         let lines = self.lines(&frame.file);
         let line = usize::try_from(frame.line).ok()?.checked_sub(1)?;
-        let around = match statements::is_fortran(&frame.file) {
-            true => statements::around_fortran,
-            false => statements::around,
+        let around = if statements::is_fortran(&frame.file) {
+            statements::around_fortran
+        } else {
+            statements::around
         };
         (line < lines.len()).then(|| around(lines, line))
     }

@@ -235,26 +235,23 @@ fn allocated(statement: &str) -> Vec<Mentioned> {
 /// The variables that a statement allocates, in the order of the allocations. Empty if it shows
 /// none clearly.
 pub(super) fn allocated_names(statement: &str, is_fortran: bool) -> Vec<String> {
-    let names: Option<Vec<String>> = match is_fortran {
-        true => {
-            let allocates = matches(statement, "allocate")
-                .collect::<Vec<_>>()
-                .into_iter();
-            let more = allocates.chain(matches(statement, "ALLOCATE"));
-            let lists =
-                more.filter_map(|(_, after)| argument(after.trim_start().strip_prefix('(')?));
-            let variables = lists.flat_map(|list| parts(list).into_iter().map(designator));
-            variables
-                .filter(|name| *name != Some(String::new()))
-                .collect()
-        }
-        false => Some(
-            simple_statements(statement)
-                .flat_map(declared_names)
-                .collect(),
-        ),
-    };
-    names.unwrap_or_default()
+    if is_fortran {
+        return fortran_names(statement).unwrap_or_default();
+    }
+    simple_statements(statement)
+        .flat_map(declared_names)
+        .collect()
+}
+
+/// The variables in the lists of `allocate`; `None` if one of them is not clear.
+fn fortran_names(statement: &str) -> Option<Vec<String>> {
+    let allocates = matches(statement, "allocate");
+    let lists = allocates.chain(matches(statement, "ALLOCATE"));
+    let lists = lists.filter_map(|(_, after)| argument(after.trim_start().strip_prefix('(')?));
+    let variables = lists.flat_map(|list| parts(list).into_iter().map(designator));
+    variables
+        .filter(|name| *name != Some(String::new()))
+        .collect()
 }
 
 /// The parts of a list of arguments or declarators.

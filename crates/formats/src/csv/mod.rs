@@ -2,9 +2,9 @@
 //!
 //! Used by `lib.rs`, which lists it in `FORMATS`.
 //!
-//! Source: RFC 4180. In addition semicolons, tabs and, where the user says so, runs of spaces may
-//! separate; a quoted field may not hold the end of a line, so that a damaged file cannot swallow
-//! the rest of itself.
+//! Source: RFC 4180. In addition semicolons, tabs and, where the user asks for it, runs of spaces
+//! may separate; a quoted field may not hold the end of a line, so that a damaged file cannot
+//! swallow the rest of itself.
 
 mod choice;
 mod columns;

@@ -196,12 +196,12 @@ impl TableLines {
             };
             let size = if ids && !self.sizes { 1 } else { access.size };
             // An id is no place from which an object reaches anywhere.
-            let (place, most) = match ids {
-                true => (0, extent::OBJECT),
-                false => match access.place.checked_mul(self.unit) {
-                    Some(place) => (place, extent::REQUEST),
-                    None => return Err(beyond(at, &access, self.unit)),
-                },
+            let (place, most) = if ids {
+                (0, extent::OBJECT)
+            } else if let Some(place) = access.place.checked_mul(self.unit) {
+                (place, extent::REQUEST)
+            } else {
+                return Err(beyond(at, &access, self.unit));
             };
             if !extent::fits(place, size, most) {
                 let column = self.layout.number(Role::Size);

@@ -232,15 +232,16 @@ fn is_trace(path: &Path) -> bool {
 
 /// Why nothing can be read in a folder, and what to do.
 fn nothing_in(folder: &Path) -> String {
-    match folder.join("raw").is_dir() {
-        true => format!(
+    if folder.join("raw").is_dir() {
+        format!(
             "the folder has the raw files of DynamoRIO only; convert them first: `drrun -t drmemtrace -indir {} -tool \
              basic_counts`",
             folder.display()
-        ),
-        false => "it is a folder, and has no traces of DynamoRIO (*.trace, *.trace.gz, *.trace.zip, *.trace.sz, also in \
-                  its folder trace/); name a file, or the folder that raw2trace wrote"
-            .to_owned(),
+        )
+    } else {
+        "it is a folder, and has no traces of DynamoRIO (*.trace, *.trace.gz, *.trace.zip, *.trace.sz, also in \
+         its folder trace/); name a file, or the folder that raw2trace wrote"
+            .to_owned()
     }
 }
 

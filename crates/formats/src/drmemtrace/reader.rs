@@ -186,9 +186,10 @@ impl DrmemtraceReader {
                 continue;
             }
             let (last, stage) = (&mut self.last, &mut self.stage);
-            let (taken, staged) = match self.by_buffer {
-                true => plain::<true>(entries, last, stage),
-                false => plain::<false>(entries, last, stage),
+            let (taken, staged) = if self.by_buffer {
+                plain::<true>(entries, last, stage)
+            } else {
+                plain::<false>(entries, last, stage)
             };
             self.consume(taken);
             if staged > 0 {
