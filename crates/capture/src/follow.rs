@@ -62,6 +62,8 @@ enum ExecOutcome {
     Ended(i32),
     /// The call failed: the old program goes on.
     Failed,
+    /// The thread has ended, and its process may go on.
+    Lost,
 }
 
 /// The current state of a thread that is traced.
@@ -92,7 +94,7 @@ impl Follower {
             // A dead process needs no rewriter.
             let dead = refused.raw_os_error() == Some(libc::ESRCH);
             let outcome = if dead {
-                ExecOutcome::Seen
+                ExecOutcome::Lost
             } else {
                 ExecOutcome::Unseen("")
             };
@@ -104,9 +106,16 @@ impl Follower {
             return None;
         };
         let followed = over(following.pid, &outcome, exec);
-        if matches!(outcome, ExecOutcome::Failed) {
-            let _ = following.thread.interrupt();
-            self.going.push(following);
+        match outcome {
+            ExecOutcome::Failed => {
+                let _ = following.thread.interrupt();
+                self.going.push(following);
+            }
+            ExecOutcome::Lost => {}
+            // Nothing is left of the old program.
+            ExecOutcome::Seen | ExecOutcome::Unseen(_) | ExecOutcome::Ended(_) => {
+                self.going.retain(|going| going.pid != following.pid);
+            }
         }
         Some(followed)
     }
@@ -155,17 +164,24 @@ impl Follower {
     /// meanwhile.
     fn hear(&mut self) -> Option<Followed> {
         let mut ended = None;
-        self.going.retain(|going| match going.look() {
-            Look::Runs => true,
-            Look::Stopped(stopped, signal, event) => {
-                let _ = stopped.let_go(if event == 0 { signal } else { 0 });
-                false
+        let turn = self.current.as_ref();
+        // The next event of the process's id may be another thread's new program.
+        let waits = |going: &Following| {
+            going.is_first_thread() && turn.is_some_and(|turn| turn.pid == going.pid)
+        };
+        self.going.retain(|going| {
+            if waits(going) {
+                return true;
             }
-            Look::Ended(status) => {
-                ended = Some(Followed::Ended(going.pid, status));
-                false
+            match going.look() {
+                Look::Runs => return true,
+                Look::Stopped(stopped, signal, event) => {
+                    let _ = stopped.let_go(if event == 0 { signal } else { 0 });
+                }
+                Look::Ended(status) => ended = Some(Followed::Ended(going.pid, status)),
+                Look::Lost => {}
             }
-            Look::Lost => false,
+            false
         });
         ended
     }
@@ -208,7 +224,7 @@ fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
 /// Puts the rewriter into a program that is stopped in `exec`, before the kernel has written the
 /// call's result into a register: lets the call finish first.
 fn put_into(tracee: &Tracee, segment: &str, limits: Limits) -> ExecOutcome {
-    match tracee.finish_call().and_then(|()| tracee.wait(false)) {
+    let put = || match tracee.finish_call() {
         Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) => match inject(tracee, segment, limits) {
             Ok(()) => ExecOutcome::Seen,
             Err(Refusal::NotExecutable) => ExecOutcome::Unseen(NOT_EXECUTABLE),
@@ -217,33 +233,36 @@ fn put_into(tracee: &Tracee, segment: &str, limits: Limits) -> ExecOutcome {
         },
         Ok(WaitOutcome::Gone(status)) => ExecOutcome::Ended(status),
         _ => ExecOutcome::Unseen(""),
-    }
+    };
+    tracee.hold_signals(put).unwrap_or(ExecOutcome::Unseen(""))
 }
 
 impl Following {
-    /// The current state of the thread. If it is not its process's first thread, it gets the
-    /// process's id by `exec`, so both ids are checked.
+    /// The current state of the thread. Only events of the thread itself are taken: other threads
+    /// of its process may be traced too, and theirs are left to them.
     fn look(&self) -> Look<'_> {
-        match self.process.wait(true) {
-            Ok(WaitOutcome::Signal(signal, event)) => {
-                return Look::Stopped(&self.process, signal, event);
-            }
-            Ok(WaitOutcome::Gone(status)) => return Look::Ended(status),
-            Ok(WaitOutcome::Not) if self.thread == self.process => return Look::Runs,
-            Err(_) if self.thread == self.process => return Look::Lost,
-            // The process itself is not traced before that; only its end is found, if it is a child
-            // of ours.
-            Ok(WaitOutcome::Not) | Err(_) => {}
-        }
         match self.thread.wait(true) {
-            Ok(WaitOutcome::Signal(signal, event)) => Look::Stopped(&self.thread, signal, event),
-            Ok(WaitOutcome::Not) => Look::Runs,
-            // The thread has the process's id now: that is traced then.
-            Err(_) if self.process.is_ours() => Look::Runs,
+            Ok(WaitOutcome::Signal(signal, event)) => {
+                return Look::Stopped(&self.thread, signal, event);
+            }
+            Ok(WaitOutcome::Not) => return Look::Runs,
+            Ok(WaitOutcome::Gone(status)) if self.is_first_thread() => return Look::Ended(status),
             // A thread does not end by a successful `exec`: so the call failed, and the thread
             // ended by itself or with its process.
-            Ok(WaitOutcome::Gone(_)) | Err(_) => Look::Lost,
+            Ok(WaitOutcome::Gone(_)) => return Look::Lost,
+            Err(_) if self.is_first_thread() || !self.process.is_ours() => return Look::Lost,
+            Err(_) => {}
         }
+        // By `exec`, the thread has its process's id now.
+        match self.process.wait(true) {
+            Ok(WaitOutcome::Signal(signal, event)) => Look::Stopped(&self.process, signal, event),
+            Ok(WaitOutcome::Gone(status)) => Look::Ended(status),
+            Ok(WaitOutcome::Not) | Err(_) => Look::Runs,
+        }
+    }
+
+    fn is_first_thread(&self) -> bool {
+        self.thread == self.process
     }
 
     /// Waits up to 20 milliseconds for the new program; `None` if it takes longer.
@@ -257,7 +276,7 @@ impl Following {
                 Look::Stopped(stopped, signal, 0) => drop(stopped.go(signal)),
                 Look::Stopped(stopped, ..) => drop(stopped.go(0)),
                 Look::Ended(status) => return Some(ExecOutcome::Ended(status)),
-                Look::Lost => return Some(ExecOutcome::Seen),
+                Look::Lost => return Some(ExecOutcome::Lost),
                 Look::Runs if exec.state.load(Ordering::SeqCst) == ExecState::Failed as u32 => {
                     return Some(ExecOutcome::Failed);
                 }

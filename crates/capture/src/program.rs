@@ -315,12 +315,16 @@ fn is_gone(error: &io::Error) -> bool {
 
 /// Waits for the stop at the program's first instruction, and puts the rewriter in.
 fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
-    match tracee.wait(false)? {
-        WaitOutcome::Signal(libc::SIGTRAP, _) => {}
-        WaitOutcome::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
-        stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
+    loop {
+        match tracee.wait(false)? {
+            WaitOutcome::Signal(libc::SIGTRAP, _) => break,
+            // A signal has come before the program.
+            WaitOutcome::Signal(signal, _) => tracee.go(signal)?,
+            WaitOutcome::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
+            WaitOutcome::Not => {}
+        }
     }
-    inject(tracee, segment, [UNLIMITED; 4])?;
+    tracee.hold_signals(|| inject(tracee, segment, [UNLIMITED; 4]))??;
     Ok(tracee.let_go(0)?)
 }
 

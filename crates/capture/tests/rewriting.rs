@@ -200,6 +200,14 @@ fn exec_by_a_later_thread_is_followed() {
 }
 
 #[test]
+fn signals_just_before_exec_do_not_hold_it_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_remarks(&build(folder.path(), "signalled.c", &[]));
+    let ours = seen.processes.iter();
+    assert_eq!(ours.filter(|path| path.ends_with("/signalled")).count(), 13);
+}
+
+#[test]
 fn failed_exec_calls_delay_no_other_process() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same_but_remarks(&build(folder.path(), "fails.c", &[]));

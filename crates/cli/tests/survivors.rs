@@ -7,7 +7,6 @@ use std::process::Command;
 use crate::common::source;
 
 #[test]
-#[ignore = "in about one of 100 rounds a process of the tree runs on (seed 29); run it by hand"]
 fn nobody_is_left_behind_by_signals() {
     let script = source("nightly/survivors/run");
     let output = Command::new(script)

@@ -241,6 +241,7 @@ pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
 /// that.
 pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     thread.registers[usize::from(RAX)] = thread.call_number;
+    syscalls::interrupted(thread);
     process::rest_if_over(thread);
     let target = thread.call_pc;
     if detach::is_detaching(thread) {

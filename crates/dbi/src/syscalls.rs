@@ -214,6 +214,14 @@ fn answered(thread: &mut Thread, result: i64) -> bool {
     false
 }
 
+/// After [`before`], a signal has arrived and the call was not made. The program may make it again,
+/// so what was done for it is undone where it must not be done twice.
+pub fn interrupted(thread: &mut Thread) {
+    if matches!(thread.call_number, sys::EXECVE | sys::EXECVEAT) {
+        exec::interrupted(thread);
+    }
+}
+
 /// After a call of the program.
 pub fn after(thread: &mut Thread) {
     resume(thread);

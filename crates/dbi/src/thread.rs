@@ -93,6 +93,8 @@ pub struct Thread {
     pub tid: u32,
     /// Whether the system call is made again because of pages that were watched.
     pub retried: bool,
+    /// How many times in a row a signal arrived before `exec` was called.
+    pub exec_interruptions: u32,
     /// Whether a system call has returned with TF set, and nothing of the program has run since.
     pub returned: bool,
     /// Whether this is the child of a `vfork`, which shares its parent's memory.

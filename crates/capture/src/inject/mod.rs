@@ -36,7 +36,8 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Puts the rewriter into a program that is stopped after `exec`. It is still stopped then.
+/// Puts the rewriter into a program that is stopped after `exec`, its signals held. It is still
+/// stopped then.
 /// `limits` are those that the program before had set for itself.
 ///
 /// # Errors

@@ -89,9 +89,43 @@ impl Tracee {
         self.request(libc::PTRACE_CONT, 0, signal as u64)
     }
 
-    /// Lets it finish the system call that it is in.
-    pub fn finish_call(&self) -> io::Result<()> {
-        self.request(libc::PTRACE_SYSCALL, 0, 0)
+    /// Lets it finish the system call that it is in, and returns its next stop.
+    pub fn finish_call(&self) -> io::Result<WaitOutcome> {
+        self.step(libc::PTRACE_SYSCALL)
+    }
+
+    /// Resumes it by a request and waits for its next stop. Signals must be held
+    /// ([`Self::hold_signals`]). `SIGSTOP` cannot be: it is put off until after that stop.
+    fn step(&self, request: libc::c_uint) -> io::Result<WaitOutcome> {
+        let mut is_put_off = false;
+        loop {
+            self.request(request, 0, 0)?;
+            match self.wait(false)? {
+                WaitOutcome::Signal(libc::SIGSTOP, 0) => is_put_off = true,
+                stop => {
+                    if is_put_off {
+                        // SAFETY: sends a signal to a process that is stopped.
+                        unsafe { libc::kill(self.pid, libc::SIGSTOP) };
+                    }
+                    return Ok(stop);
+                }
+            }
+        }
+    }
+
+    /// Acts on it while it is stopped with all its signals blocked: one that arrived meanwhile would
+    /// be the next stop, in place of the one that is waited for. It gets them after that.
+    pub fn hold_signals<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
+        const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+        const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+        const BYTES: u64 = 8;
+        let (mut before, all) = (0_u64, u64::MAX);
+        self.request(PTRACE_GETSIGMASK, BYTES, &raw mut before as u64)?;
+        self.request(PTRACE_SETSIGMASK, BYTES, &raw const all as u64)?;
+        let result = act();
+        // It may be gone; then the result says so.
+        let _ = self.request(PTRACE_SETSIGMASK, BYTES, &raw const before as u64);
+        Ok(result)
     }
 
     /// Lets it go on, no longer traced, with a signal or 0.
@@ -182,7 +216,8 @@ impl Tracee {
     }
 
     /// Makes it execute a system call with these arguments at its current program counter, whose
-    /// code is then restored, as are its `registers`. Returns the result of the call.
+    /// code is then restored, as are its `registers`. Returns the result of the call. Signals must
+    /// be held.
     pub fn call(&self, registers: &Registers, number: u64, a: [u64; 6]) -> io::Result<i64> {
         /// syscall; int3
         const CODE: [u8; 3] = [0x0f, 0x05, 0xcc];
@@ -202,8 +237,7 @@ impl Tracee {
             ..*registers
         };
         self.set_registers(&call)?;
-        self.go(0)?;
-        let stop = self.wait(false)?;
+        let stop = self.step(libc::PTRACE_CONT)?;
         let result = self.registers()?.rax;
         memory.write_all_at(&before, registers.rip)?;
         self.set_registers(registers)?;
@@ -218,6 +252,7 @@ impl Tracee {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::Command;
 
     use super::*;
@@ -240,6 +275,34 @@ mod tests {
         child.kill()?;
         while try_wait(&mut child)?.is_none() {
             std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn signals_do_not_come_between_a_call_and_its_end() -> io::Result<()> {
+        for signals in [
+            &[libc::SIGWINCH, libc::SIGINT][..],
+            &[libc::SIGSTOP, libc::SIGCONT, libc::SIGTERM],
+        ] {
+            let mut command = Command::new("sleep");
+            // SAFETY: a system call without pointers.
+            unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))) };
+            let mut child = command.arg("1000").spawn()?;
+            let tracee = Tracee::new(child.id());
+            assert_eq!(tracee.wait(false)?, WaitOutcome::Signal(libc::SIGTRAP, 0));
+            tracee.hold_signals(|| {
+                let registers = tracee.registers()?;
+                for signal in signals {
+                    // SAFETY: sends a signal to the child.
+                    unsafe { libc::kill(tracee.pid, *signal) };
+                    let found = tracee.call(&registers, libc::SYS_getpid as u64, [0; 6])?;
+                    assert_eq!(found, i64::from(tracee.pid));
+                }
+                Ok::<(), io::Error>(())
+            })??;
+            tracee.let_go(0)?;
+            assert_eq!(child.wait()?.signal(), signals.last().copied());
         }
         Ok(())
     }
