@@ -61,7 +61,7 @@ impl SymbolSource for Arrays {
         Vec::new()
     }
 
-    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+    fn is_wait(&mut self, _: &Module, _: u64, _: reuselens_trace::Kind) -> bool {
         false
     }
 

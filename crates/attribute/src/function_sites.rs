@@ -7,11 +7,14 @@
 //! whose group has none count for the place where their function begins. If all accesses of such
 //! modules did so from the start, Python's start would have 301,000 groups in place of 995,000:
 //! `record/2026-11-25-epyc-2c-folding`.
+//!
+//! Run-time libraries of threads keep their sites, by which waits are known (`resolve.rs`).
 
 use reuselens_trace::{Kind, Module};
 
 use crate::hash::FastMap;
 use crate::intervals::range_of;
+use crate::naming::{file_name, run_time};
 use crate::places::CodePlace;
 use crate::shared::{MAX_SITES, Shared};
 use crate::sites::SiteKey;
@@ -21,7 +24,7 @@ use crate::symbols::SymbolSource;
 #[derive(Debug, Default)]
 pub(crate) struct FunctionSites {
     /// By module, in the order of addresses: where functions begin and end. Empty for modules with
-    /// lines.
+    /// lines, and for run-time libraries of threads.
     functions: FastMap<u32, Vec<(u64, u64)>>,
     /// The site of a function, by where the function begins and by the kind of access.
     sites: FastMap<(CodePlace, Kind), u32>,
@@ -57,7 +60,10 @@ impl Shared {
     /// Remembers where the functions of a module begin and end, if the module has no lines.
     pub fn keep_functions(&mut self, number: u32, module: &Module, symbols: &mut dyn SymbolSource) {
         if self.with_function_sites && !self.function_sites.functions.contains_key(&number) {
-            let functions = symbols.functions_without_lines(module);
+            let functions = match run_time(file_name(&module.path)) {
+                Some(_) => Vec::new(),
+                None => symbols.functions_without_lines(module),
+            };
             self.function_sites.functions.insert(number, functions);
         }
     }

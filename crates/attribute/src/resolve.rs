@@ -242,8 +242,8 @@ impl<'a> Resolver<'a> {
         let mut waiting = vec![false; self.sites.len()];
         for (&(place, kind), &site) in &self.equal_sites {
             let module = self.shared.modules.get(place.module as usize);
-            if let Some(module) = module.filter(|_| kind == Kind::Load) {
-                waiting[site as usize] = self.symbols.is_wait(module, place.address);
+            if let Some(module) = module {
+                waiting[site as usize] = self.symbols.is_wait(module, place.address, kind);
             }
         }
         waiting

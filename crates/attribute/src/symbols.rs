@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reuselens_locality::{DataLayout, Frame};
-use reuselens_trace::Module;
+use reuselens_trace::{Kind, Module};
 
 use crate::Warning;
 
@@ -142,9 +142,9 @@ pub trait SymbolSource {
     /// alone says enough.
     fn allocated_names(&mut self, module: &Module, frame: &Frame, calls: usize) -> Vec<String>;
 
-    /// Whether a load, by the address of its last byte, is one of a loop in which a thread waits
-    /// for another.
-    fn is_wait(&mut self, module: &Module, address: u64) -> bool;
+    /// Whether an access, by the address of its last byte and its kind, is one of a loop in which a
+    /// thread waits for another.
+    fn is_wait(&mut self, module: &Module, address: u64, kind: Kind) -> bool;
 
     /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.
     fn is_rust(&mut self, module: &Module) -> bool;
@@ -190,7 +190,7 @@ impl SymbolSource for NoSymbols {
         Vec::new()
     }
 
-    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+    fn is_wait(&mut self, _: &Module, _: u64, _: Kind) -> bool {
         false
     }
 

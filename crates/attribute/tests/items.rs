@@ -267,7 +267,7 @@ fn items_only_analysis_asks_for_no_symbols() {
             Vec::new()
         }
 
-        fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+        fn is_wait(&mut self, _: &Module, _: u64, _: reuselens_trace::Kind) -> bool {
             false
         }
 

@@ -101,7 +101,7 @@ impl SymbolSource for &Layout {
         Vec::new()
     }
 
-    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+    fn is_wait(&mut self, _: &Module, _: u64, _: reuselens_trace::Kind) -> bool {
         false
     }
 

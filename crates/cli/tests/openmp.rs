@@ -58,3 +58,54 @@ fn nested_regions_of_clang_are_seen_by_the_pass() {
         runs_as_natively("c++", &["--llvm"]);
     }
 }
+
+/// Profiles a program whose first thread works while the others wait for it at barriers. Returns
+/// the accesses of waits, those that count, and those of them that the library of threads makes.
+fn waits(compiler: &str, words: &[&str]) -> [u64; 3] {
+    let place = Place::new();
+    let mut build = Command::new(compiler);
+    build.args(["-O1", "-g", "-fopenmp"]).args(words);
+    build.arg(source("count/alone.c")).args(["-o", "alone"]);
+    Done::of(build.current_dir(place.path(""))).succeeds();
+    let mut command = Command::new("timeout");
+    command
+        .args(["120", env!("CARGO_BIN_EXE_reuselens"), "profile", "-q"])
+        .args(["--json", "x.json", "--by", "line,object", "--", "./alone"])
+        .env("OMP_WAIT_POLICY", "active")
+        .env("KMP_BLOCKTIME", "infinite")
+        .current_dir(place.path(""));
+    assert_eq!(Done::of(&mut command).succeeds().out, "79800\n");
+    let json = place.json("x.json");
+    // One load and one store of each cell in each round, and what is printed.
+    assert_eq!(json.object("cells"), 2 * 400 * 1000 + 1, "{compiler}");
+    let lines = json.groups("line").into_iter();
+    let library = lines.filter(|line| line.name.contains("omp.so"));
+    [
+        json.number("waiting"),
+        json.number("accesses"),
+        library.map(|line| line.accesses).sum(),
+    ]
+}
+
+#[test]
+fn threads_that_wait_at_barriers_do_not_work() {
+    let [waiting, all, library] = waits("gcc", &[]);
+    assert!(
+        waiting > 0 && library < all / 10,
+        "{waiting} {all} {library}"
+    );
+    if has_clang_openmp() {
+        let words = ["-L/usr/lib/llvm-19/lib", "-Wl,-rpath,/usr/lib/llvm-19/lib"];
+        let [waiting, all, library] = waits("clang-19", &words);
+        // What its loops call is not in them.
+        assert!(waiting > 0 && library < all, "{waiting} {all} {library}");
+    }
+}
+
+#[test]
+fn programs_without_waits_have_none() {
+    let place = Place::new();
+    let program = place.build("count/team.c", &["-O1", "-g", "-fopenmp"]);
+    let (_, json) = place.profile(&["--capture", "compiled-in"], &[&program, "2"]);
+    assert_eq!(json.0.get("waiting"), None);
+}

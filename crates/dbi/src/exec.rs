@@ -59,9 +59,8 @@ pub fn before(thread: &mut Thread) {
 /// Whether the analysing side is attached for this thread, since a request that was kept.
 fn has_answer(thread: &Thread) -> bool {
     thread.exec_interruptions > MOST_INTERRUPTIONS
-        && own_request().is_some_and(|exec| {
-            exec.state.load(Ordering::SeqCst) == ExecState::Watched as u32
-        })
+        && own_request()
+            .is_some_and(|exec| exec.state.load(Ordering::SeqCst) == ExecState::Watched as u32)
 }
 
 /// The request, if the one that has the turn is the calling thread's.

@@ -34,11 +34,11 @@ use std::path::PathBuf;
 use object::{Object, ObjectSymbol, SymbolKind};
 use reuselens_io::{path_of, read_object_file};
 use reuselens_locality::Frame;
-use reuselens_trace::Module;
+use reuselens_trace::{Kind, Module};
 
 use crate::Warning;
 use crate::hash::FastMap;
-use crate::naming::{file_name, is_system_module};
+use crate::naming::{file_name, is_system_module, run_time};
 use crate::symbols::{BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
 use access_types::AccessTypes;
 use block_types::BlockTypeReader;
@@ -53,6 +53,7 @@ use sources::Sources;
 use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
 use unread::Unread;
+use wait_loops::WaitRule;
 
 /// Reads names from the files that modules were mapped from. Opens each file once, at its first
 /// use; debug information is parsed when, and as far as, it is asked for.
@@ -395,7 +396,12 @@ impl SymbolSource for Loader {
             .unwrap_or_default()
     }
 
-    fn is_wait(&mut self, module: &Module, address: u64) -> bool {
+    fn is_wait(&mut self, module: &Module, address: u64, kind: Kind) -> bool {
+        let rule = match run_time(file_name(&module.path)) {
+            Some(_) => WaitRule::RunTime,
+            None if kind == Kind::Load => WaitRule::Program,
+            None => return false,
+        };
         let Some(opened) = self.opened(module) else {
             return false;
         };
@@ -405,8 +411,8 @@ impl SymbolSource for Loader {
             .get_or_insert_with(|| CodeSections::of(file.again().ok()?));
         let around = code
             .as_ref()
-            .and_then(|it| it.around(address, wait_loops::REACH));
-        around.is_some_and(|(start, code)| wait_loops::waits(start, &code, address))
+            .and_then(|it| it.around(address, rule.reach()));
+        around.is_some_and(|(start, code)| wait_loops::waits(rule, start, &code, address))
     }
 
     fn is_rust(&mut self, module: &Module) -> bool {

@@ -12,6 +12,11 @@
 //!
 //! The loops of libgomp (`do_spin`), of glibc's mutexes that adapt, and of spin locks by the book
 //! are such.
+//!
+//! In a run-time library of threads ([`WaitRule::RunTime`]) all accesses of a short loop with `pause`
+//! wait, whatever the loop writes and calls: such libraries calculate nothing for the program. The
+//! loops of libomp (`__kmp_wait_template`) count, call functions and look for tasks in between.
+//! What those functions access counts as work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,22 +25,48 @@ use iced_x86::{
     OpKind, Register,
 };
 
-/// Bytes of code that are looked at on each side of a load.
-pub(super) const REACH: u64 = 512;
-/// A way back with more instructions is none.
-const MOST_STEPS: usize = 64;
+/// Which loops wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitRule {
+    /// Those that only read the same places again.
+    Program,
+    /// Those with `pause`: of libraries that run threads.
+    RunTime,
+}
 
-/// Whether the load whose last byte is at `last` waits. `code` begins at `start`.
-pub(super) fn waits(start: u64, code: &[u8], last: u64) -> bool {
+impl WaitRule {
+    /// Bytes of code that are looked at on each side of an access.
+    pub(super) fn reach(self) -> u64 {
+        match self {
+            WaitRule::Program => 512,
+            WaitRule::RunTime => 1536,
+        }
+    }
+
+    /// A way back with more instructions is none.
+    fn most_steps(self) -> usize {
+        match self {
+            WaitRule::Program => 64,
+            // A turn of libomp's loop has up to 130.
+            WaitRule::RunTime => 160,
+        }
+    }
+}
+
+/// Whether the access whose last byte is at `last` waits. `code` begins at `start`.
+pub(super) fn waits(rule: WaitRule, start: u64, code: &[u8], last: u64) -> bool {
     // Most code has none, and is not decoded.
     if !code.windows(2).any(|bytes| bytes == [0xf3, 0x90]) {
         return false;
     }
-    let ways = Ways::from(start, code, last);
-    ways.load.is_some_and(|load| ways.is_wait(&load))
+    let ways = Ways::from(rule, start, code, last);
+    ways.access.is_some_and(|access| match rule {
+        WaitRule::Program => ways.is_wait(&access),
+        WaitRule::RunTime => ways.has_pause(&access),
+    })
 }
 
-/// An instruction on a way that may lead back to the load.
+/// An instruction on a way that may lead back to the access.
 struct WayStep {
     next: Vec<u64>,
     is_pause: bool,
@@ -44,35 +75,35 @@ struct WayStep {
     addresses: Vec<Register>,
 }
 
-/// What can run after a load, up to instructions that end a way.
+/// What can run after an access, up to instructions that end a way.
 struct Ways {
     steps: BTreeMap<u64, WayStep>,
-    /// The first instruction after the load.
+    /// The first instruction after the access.
     first: u64,
-    /// The load itself, if a way leads back to it.
-    load: Option<Instruction>,
+    /// The access itself, if a way leads back to it.
+    access: Option<Instruction>,
 }
 
 impl Ways {
-    fn from(start: u64, code: &[u8], last: u64) -> Ways {
+    fn from(rule: WaitRule, start: u64, code: &[u8], last: u64) -> Ways {
         let mut ways = Ways {
             steps: BTreeMap::new(),
             first: last.wrapping_add(1),
-            load: None,
+            access: None,
         };
         let mut information = InstructionInfoFactory::new();
         let mut waiting = BTreeSet::from([ways.first]);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..rule.most_steps() {
             let mut found = BTreeSet::new();
             for at in std::mem::take(&mut waiting) {
                 let Some(instruction) = decoded(start, code, at) else {
                     continue;
                 };
                 if instruction.next_ip().wrapping_sub(1) == last {
-                    ways.load = Some(instruction);
+                    ways.access = Some(instruction);
                     continue;
                 }
-                if let Some(step) = step(&instruction, &mut information) {
+                if let Some(step) = step(rule, &instruction, &mut information) {
                     found.extend(step.next.iter().filter(|it| !ways.steps.contains_key(it)));
                     ways.steps.insert(at, step);
                 }
@@ -108,6 +139,16 @@ impl Ways {
         has_pause && !addresses.iter().any(|register| writes.contains(register))
     }
 
+    /// Whether a way that leads back to the access has a `pause`.
+    fn has_pause(&self, access: &Instruction) -> bool {
+        let on_way = self.leading_to(access.ip());
+        on_way.contains(&self.first)
+            && on_way
+                .iter()
+                .filter_map(|at| self.steps.get(at))
+                .any(|step| step.is_pause)
+    }
+
     /// The instructions from which a way leads to an address.
     fn leading_to(&self, to: u64) -> BTreeSet<u64> {
         let mut found = BTreeSet::from([to]);
@@ -132,17 +173,22 @@ fn decoded(start: u64, code: &[u8], at: u64) -> Option<Instruction> {
 }
 
 /// The step that an instruction is; `None` if a way ends with it.
-fn step(instruction: &Instruction, information: &mut InstructionInfoFactory) -> Option<WayStep> {
+fn step(
+    rule: WaitRule,
+    instruction: &Instruction,
+    information: &mut InstructionInfoFactory,
+) -> Option<WayStep> {
     let (next, target) = (instruction.next_ip(), instruction.near_branch_target());
     let next = match instruction.flow_control() {
         FlowControl::Next => vec![next],
+        FlowControl::Call | FlowControl::IndirectCall if rule == WaitRule::RunTime => vec![next],
         FlowControl::ConditionalBranch => vec![next, target],
         FlowControl::UnconditionalBranch => vec![target],
         _ => return None,
     };
     let memory = information.info(instruction).used_memory().iter();
     let mut accesses = memory.map(|used| used.access());
-    if accesses.any(is_write) {
+    if rule == WaitRule::Program && accesses.any(is_write) {
         return None;
     }
     Some(WayStep {
@@ -186,7 +232,12 @@ mod tests {
 
     /// Whether the load that ends at byte `end` of the code waits.
     fn is_wait(code: &[u8], end: u64) -> bool {
-        waits(START, code, START + end - 1)
+        waits(WaitRule::Program, START, code, START + end - 1)
+    }
+
+    /// The same for code of a run-time library.
+    fn is_run_times_wait(code: &[u8], end: u64) -> bool {
+        waits(WaitRule::RunTime, START, code, START + end - 1)
     }
 
     /// `do_spin` of libgomp: load, compare, leave; pause, count, go on.
@@ -248,9 +299,11 @@ mod tests {
             0x8b, 0x17, 0xf3, 0x90, 0xe8, 0x10, 0x00, 0x00, 0x00, 0xeb, 0xf5,
         ];
         assert!(!is_wait(&calls, 2));
+        assert!(is_run_times_wait(&calls, 2) && is_run_times_wait(&stores, 4));
         // The pause is after the loop.
         let after = [0x8b, 0x17, 0x39, 0xf2, 0x75, 0xfa, 0xf3, 0x90, 0xc3];
-        assert!(!is_wait(&after, 2));
+        assert!(!is_wait(&after, 2) && !is_run_times_wait(&after, 2));
+        assert!(!is_run_times_wait(&plain, 2));
     }
 
     #[test]
@@ -267,6 +320,7 @@ mod tests {
             bytes[20..22].copy_from_slice(&[0xf3, 0x90]);
             for end in 1..64 {
                 is_wait(&bytes, end);
+                is_run_times_wait(&bytes, end);
             }
         }
     }

@@ -138,7 +138,7 @@ impl SymbolSource for Listed {
             .unwrap_or_default()
     }
 
-    fn is_wait(&mut self, _: &Module, _: u64) -> bool {
+    fn is_wait(&mut self, _: &Module, _: u64, _: reuselens_trace::Kind) -> bool {
         false
     }
 

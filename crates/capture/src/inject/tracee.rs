@@ -113,7 +113,7 @@ impl Tracee {
         }
     }
 
-    /// Acts on it while it is stopped with all its signals blocked: one that arrived meanwhile would
+    /// Acts on it while it is stopped with its signals blocked: one that arrived meanwhile would
     /// be the next stop, in place of the one that is waited for. It gets them after that.
     pub fn hold_signals<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
         const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
