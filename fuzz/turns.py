@@ -3,12 +3,14 @@
 
   cargo build --release && ./turns.py --each 5          all targets, 5 seconds each
   ./turns.py --each 600 --write native csv              these two, and adds the time to HOURS.md
-  ./turns.py --keep                                     moves the best of found/ into corpus/
+  ./turns.py --profile ci --jobs 2 --each 4 --seed WORD as in CI; WORD draws what libFuzzer tries
+  ./turns.py --keep                                     copies the best of found/ into corpus/
 
-What is found lands in found/TARGET/: inputs that reach further code, and crash-…, timeout-…, oom-….
+found/TARGET/ gets the inputs that reach further code, and crash-…, timeout-…, oom-… and slow-unit-….
 """
 
 import argparse
+import base64
 import hashlib
 import os
 import re
@@ -16,8 +18,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -25,44 +29,87 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 TARGETS = sorted(path.stem for path in (HERE / "src/targets").glob("*.rs"))
 # What a target's corpus may have: inputs, and bytes of one of them.
 MOST_INPUTS, MOST_BYTES = 60, 4096
+# Seconds after which an input hangs, and after which it is slow. A machine with other work to do runs
+# a target some times slower.
+HANGS, SLOW = 60, 10
+# Up to which size an input is printed.
+PRINTED = 1024
+# The inputs that libFuzzer writes because it dislikes them.
+ARTIFACT = re.compile(r"(crash|timeout|oom|leak|slow-unit)-[0-9a-f]{40}")
+HOURS = threading.Lock()
 
 
-def command(binary, name, *options):
-    return subprocess.Popen(
-        [binary, *options], cwd=HERE, env={**os.environ, "FUZZ_TARGET": name},
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+@dataclass
+class Turn:
+    """What one run of a target did: `failed` is what it said, if it found something."""
+
+    seconds: float
+    executions: int
+    failed: str | None
+
+
+def run(binary, name, temporary, options):
+    """Runs a target to its end; its exit status and what it said."""
+    ended = subprocess.run(
+        [binary, *options], cwd=HERE, env={**os.environ, "FUZZ_TARGET": name, "TMPDIR": temporary},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+    return ended.returncode, ended.stderr
 
 
 def folders(name):
     found, corpus = HERE / "found" / name, HERE / "corpus" / name
     found.mkdir(parents=True, exist_ok=True)
     corpus.mkdir(parents=True, exist_ok=True)
-    return str(found), str(corpus)
+    return found, corpus
 
 
-def turn(binary, name, seconds):
-    """Runs one target; seconds, executions, and what it said if it failed."""
+def artifacts(found):
+    return {path for path in found.iterdir() if ARTIFACT.fullmatch(path.name)}
+
+
+def show(path):
+    """An input that was found: where it is, and itself if it is short."""
+    content = path.read_bytes()
+    shown = f"{path.relative_to(HERE)}, {len(content)} bytes"
+    if len(content) <= PRINTED:
+        shown += f", base64: {base64.b64encode(content).decode()}"
+    return shown
+
+
+def turn(binary, name, seconds, seed):
+    """Runs one target for a while. An input that is slow or leaves unfinished files fails too."""
     found, corpus = folders(name)
+    before = artifacts(found)
     begun = time.monotonic()
-    running = command(
-        binary, name, f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1",
-        "-verbosity=1", f"-artifact_prefix={found}/", found, corpus)
-    said = running.communicate()[1]
+    with tempfile.TemporaryDirectory(prefix="reuselens-turn-") as temporary:
+        status, said = run(binary, name, temporary, [
+            f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={HANGS}", f"-report_slow_units={SLOW}",
+            "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={found}/", str(found), str(corpus)])
+        left = [path.name for path in Path(temporary).rglob("*partial*")]
     executed = re.search(r"number_of_executed_units: +(\d+)", said)
-    failed = said[-3000:] if running.returncode != 0 else None
-    return time.monotonic() - begun, int(executed[1]) if executed else 0, failed
+    executions = int(executed[1]) if executed else 0
+    new = sorted(artifacts(found) - before)
+    reasons = [show(path) for path in new]
+    if left:
+        reasons.append(f"unfinished files: {' '.join(left[:5])}")
+    if status != 0:
+        reasons.append(f"exit status {status}; the end of what it said:\n{said[-3000:]}")
+    elif executions == 0:
+        reasons.append(f"nothing was executed:\n{said[-3000:]}")
+    return Turn(time.monotonic() - begun, executions, "\n".join(reasons) or None)
 
 
 def keep(binary, name):
     """Replaces what was kept of a target by the smallest inputs that together reach all code."""
     found, corpus = folders(name)
-    with tempfile.TemporaryDirectory() as merged:
-        said = command(binary, name, "-merge=1", "-timeout=60", merged, corpus, found).communicate()[1]
+    with tempfile.TemporaryDirectory() as merged, tempfile.TemporaryDirectory() as temporary:
+        said = run(binary, name, temporary, [
+            "-merge=1", f"-timeout={HANGS}", f"-artifact_prefix={temporary}/", merged, str(corpus), str(found)])[1]
         inputs = sorted(Path(merged).iterdir(), key=lambda path: (path.stat().st_size, path.name))
         inputs = [path for path in inputs if path.stat().st_size <= MOST_BYTES]
         if not inputs:
             return f"{name}: nothing merged: {said[-500:]}"
-        for path in Path(corpus).iterdir():
+        for path in corpus.iterdir():
             if re.fullmatch(r"[0-9a-f]{16}", path.name):
                 path.unlink()
         # Of all sizes, so that what only a long input reaches is kept too.
@@ -70,59 +117,74 @@ def keep(binary, name):
         chosen = [inputs[int(at * step)] for at in range(min(MOST_INPUTS, len(inputs)))]
         for path in chosen:
             content = path.read_bytes()
-            shutil.copy(path, Path(corpus) / hashlib.sha256(content).hexdigest()[:16])
+            shutil.copyfile(path, corpus / hashlib.sha256(content).hexdigest()[:16])
         return f"{name}: {len(chosen)} of {len(inputs)} inputs kept"
 
 
-def write(ran):
-    """Adds to the table of HOURS.md."""
+def write(name, ran):
+    """Adds a turn to the table of HOURS.md."""
     path = HERE / "HOURS.md"
-    text = path.read_text()
-    rows = {}
-    for name, seconds, executions in re.findall(r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.M):
-        rows[name] = [int(seconds.replace(",", "")), int(executions.replace(",", ""))]
-    for name in TARGETS:
-        rows.setdefault(name, [0, 0])
-    for name, (seconds, executions, _) in ran.items():
-        rows[name][0] += round(seconds)
-        rows[name][1] += executions
-    table = [f"| {name} | {rows[name][0]:,} | {rows[name][1]:,} |" for name in TARGETS]
-    head, rest = text.split("|---|--:|--:|\n")
-    after = rest.split("\n\n", 1)
-    after = "\n" + after[1] if len(after) > 1 else ""
-    path.write_text(head + "|---|--:|--:|\n" + "\n".join(table) + "\n" + after)
+    rows = {target: (0, 0) for target in TARGETS}
+    head, table = path.read_text().split("|---|--:|--:|\n")
+    for target, seconds, executions in re.findall(r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \|$", table, re.M):
+        rows[target] = int(seconds.replace(",", "")), int(executions.replace(",", ""))
+    seconds, executions = rows[name]
+    rows[name] = seconds + round(ran.seconds), executions + ran.executions
+    lines = [f"| {target} | {rows[target][0]:,} | {rows[target][1]:,} |\n" for target in TARGETS]
+    path.write_text(head + "|---|--:|--:|\n" + "".join(lines))
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", help="which targets; without them, all")
     parser.add_argument("--each", type=int, default=5, help="seconds for each")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each has its turn")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at the same time")
     parser.add_argument("--profile", default="release", help="of which build the binary is")
+    parser.add_argument("--seed", help="a word that draws what libFuzzer tries; without it, the clock does")
     parser.add_argument("--write", action="store_true", help="add the time to HOURS.md")
-    parser.add_argument("--keep", action="store_true", help="run nothing, and move inputs into the corpus")
+    parser.add_argument("--keep", action="store_true", help="fuzz nothing, and copy inputs into the corpus")
     options = parser.parse_args()
-    binary = str(TARGET / "x86_64-unknown-linux-gnu" / options.profile / "fuzz")
-    names = options.targets or TARGETS
-    unknown = set(names) - set(TARGETS)
+    unknown = set(options.targets) - set(TARGETS)
     if unknown:
         parser.error(f"no such target: {', '.join(sorted(unknown))}; there are {' '.join(TARGETS)}")
+    return options
+
+
+def fuzz(binary, name, options, number):
+    """One turn of a target, which it prints; whether it found nothing."""
+    # 0 is libFuzzer's word for the clock.
+    word = f"{options.seed} {name} {number}".encode()
+    seed = int(hashlib.sha256(word).hexdigest()[:7], 16) + 1 if options.seed else 0
+    ran = turn(binary, name, options.each, seed)
+    # One write to the output, so that two jobs do not mix their lines.
+    said = f"{name}: {ran.executions:,} executions in {ran.seconds:.0f} s"
+    if ran.failed:
+        said += f": FAILED (seed {seed})\n{ran.failed}"
+    with HOURS:
+        if options.write:
+            write(name, ran)
+        print(said, flush=True)
+    return ran.failed is None
+
+
+def main():
+    options = arguments()
+    binary = TARGET / "x86_64-unknown-linux-gnu" / options.profile / "fuzz"
+    if not binary.exists():
+        print(f"{binary} is missing: type `cargo build --profile {options.profile}` in {HERE}", file=sys.stderr)
+        return 2
+    names = options.targets or TARGETS
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.keep:
             for line in pool.map(lambda name: keep(binary, name), names):
-                print(line)
+                print(line, flush=True)
             return 0
-
-        def run(name):
-            ran = turn(binary, name, options.each)
-            if options.write and options.jobs == 1:
-                write({name: ran})
-            print(f"{name}: {ran[1]:,} executions in {ran[0]:.0f} s{', FAILED' if ran[2] else ''}", flush=True)
-            return ran
-
-        failed = [(name, ran[2]) for name, ran in zip(names, pool.map(run, names)) if ran[2]]
-    for name, said in failed:
-        print(f"\n== {name} failed; the input is in found/{name}\n{said}")
+        turns = [(name, number) for number in range(options.rounds) for name in names]
+        fine = list(pool.map(lambda at: fuzz(binary, at[0], options, at[1]), turns))
+    failed = sorted({name for (name, _), passed in zip(turns, fine) if not passed})
+    if failed:
+        print(f"{len(failed)} of {len(names)} targets failed: {' '.join(failed)}")
     return 1 if failed else 0
 
 
