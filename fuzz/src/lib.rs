@@ -36,8 +36,9 @@ pub fn check_graph(graph: &LoadedGraph) {
     assert!(ends.all(|end| end < graph.names.len()));
 }
 
-/// Reads `bytes` as a file in this packing. The first bytes are replaced by the packing's magic
-/// number, so that every input is such a file.
+/// Unpacks `bytes` as a file in this packing. The first bytes are replaced by the packing's magic
+/// number, so that every input is such a file. What a second reader unpacks from the middle of an
+/// archive on equals what the first one unpacks there.
 pub fn read_packed(packing: &str, bytes: &[u8]) {
     let magic: &[u8] = match packing {
         "gzip" => b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
@@ -48,20 +49,45 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
     };
     let mut file = magic.to_vec();
     file.extend_from_slice(bytes.get(magic.len()..).unwrap_or_default());
-    let Ok(input) = Input::seekable(std::io::Cursor::new(file), "fuzz") else {
+    let Ok(mut input) = Input::seekable(std::io::Cursor::new(file), "fuzz") else {
         return;
     };
-    let Ok(mut source) = reuselens_formats::read(input, Some("text")) else {
+    let Some(all) = unpacked(&mut input) else {
         return;
     };
-    let mut block = Block::new();
-    // A small packed file can unpack to terabytes: read no more than 100 blocks.
-    for _ in 0..100 {
-        match source.next(&mut block) {
-            Ok(Step::Block | Step::Event(_)) => {}
-            Ok(Step::End) | Err(_) => return,
-        }
+    let Some(places) = input.places() else {
+        return;
+    };
+    let at = places.nearest(places.length() / 2);
+    let Ok(Some(mut another)) = input.another_at(&places, at) else {
+        return;
+    };
+    if let Some(rest) = unpacked(&mut another) {
+        let expected = all.get(at as usize..).unwrap_or_default();
+        let compared = expected.len().min(rest.len());
+        assert_eq!(expected[..compared], rest[..compared]);
+        let both_ended = all.len().max(rest.len()) < MOST_UNPACKED;
+        assert!(!both_ended || expected.len() == rest.len());
     }
+}
+
+/// How much of a packed file is unpacked at least: a few bytes can unpack to terabytes.
+const MOST_UNPACKED: usize = 1 << 19;
+
+/// The unpacked bytes to the end, or [`MOST_UNPACKED`] and some more; `None` if they are damaged.
+fn unpacked(input: &mut Input) -> Option<Vec<u8>> {
+    input.head().ok()?;
+    let mut unpacked = Vec::new();
+    while unpacked.len() < MOST_UNPACKED {
+        let bytes = input.at_least(1).ok()?;
+        if bytes.is_empty() {
+            break;
+        }
+        unpacked.extend_from_slice(bytes);
+        let taken = bytes.len();
+        input.consume(taken);
+    }
+    Some(unpacked)
 }
 
 /// Reads the halves of `bytes` as the files of two threads in a folder of drmemtrace.

@@ -98,7 +98,8 @@ impl Members {
     }
 }
 
-/// Sends the decompressed bytes of all members to `sink`.
+/// Sends the decompressed bytes of all members to `sink`. Members are checked as by [`copy_from`],
+/// so that an archive is damaged or not whatever the number of threads that read it.
 ///
 /// The list of members is at the end of the file, so nothing of an archive that was cut off can be
 /// read.
@@ -108,12 +109,7 @@ pub(super) fn copy(packed: Counted, sink: &PartSender) -> Result<bool> {
     let members = Members::read(&mut packed)?;
     // The list of members has been read, which is at the end of the file and is no progress.
     taken.store(0, atomic::Ordering::Relaxed);
-    for member in &members.all {
-        if !sink.copy(&mut members.open(member, &mut packed)?)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    send(&mut packed, &members, 0, sink)
 }
 
 /// Sends the decompressed bytes of `members` from byte `offset` on to `sink`. A member whose length
@@ -126,6 +122,15 @@ pub(super) fn copy_from(
     sink: &PartSender,
 ) -> Result<bool> {
     let mut packed = BufReader::with_capacity(PACKED, packed);
+    send(&mut packed, members, offset, sink)
+}
+
+fn send(
+    packed: &mut (impl Read + Seek),
+    members: &Members,
+    offset: u64,
+    sink: &PartSender,
+) -> Result<bool> {
     let begun = members.all.partition_point(|member| member.begin <= offset);
     // Empty members before it are checked by the thread that reads the bytes before.
     let first = if offset == 0 {
@@ -135,7 +140,7 @@ pub(super) fn copy_from(
     };
     for member in &members.all[first..] {
         let mut bytes = Measured {
-            bytes: members.open(member, &mut packed)?,
+            bytes: members.open(member, packed)?,
             left: member.length,
         };
         let before = offset.saturating_sub(member.begin);
@@ -212,6 +217,7 @@ mod tests {
     use zip::write::SimpleFileOptions;
 
     use super::*;
+    use crate::{FileError, Input};
 
     #[test]
     fn names_are_compared_with_numbers_by_value() {
@@ -251,6 +257,53 @@ mod tests {
             assert_eq!(members.nearest(offset), begin, "{offset}");
         }
         assert_eq!(archive(&[]).nearest(7), 0);
+    }
+
+    #[test]
+    fn wrong_length_in_the_list_of_members_is_damage_for_every_reader() {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in [("m.1", b"abcdef"), ("m.2", b"ghijkl")] {
+            archive
+                .start_file(name, SimpleFileOptions::default())
+                .unwrap();
+            archive.write_all(bytes).unwrap();
+        }
+        let sound = archive.finish().unwrap().into_inner();
+        assert_eq!(read_all(open(&sound)).unwrap(), b"abcdefghijkl");
+        let entries: Vec<usize> = (0..sound.len())
+            .filter(|&at| sound[at..].starts_with(b"PK\x01\x02"))
+            .collect();
+        assert_eq!(entries.len(), 2);
+        for entry in entries {
+            for length in [7, 100, u32::MAX - 1] {
+                let mut damaged = sound.clone();
+                damaged[entry + 24..entry + 28].copy_from_slice(&length.to_le_bytes());
+                let mut input = open(&damaged);
+                input.head().unwrap();
+                let second = input.another_at(&input.places().unwrap(), 0);
+                let errors = [read_all(input), read_all(second.unwrap().unwrap())]
+                    .map(|read| read.unwrap_err().to_string());
+                assert!(errors[0].contains("not as long as the list"), "{errors:?}");
+                assert_eq!(errors[0], errors[1]);
+            }
+        }
+    }
+
+    fn open(archive: &[u8]) -> Input {
+        Input::seekable(Cursor::new(archive.to_vec()), "a.zip").unwrap()
+    }
+
+    fn read_all(mut input: Input) -> std::result::Result<Vec<u8>, FileError> {
+        input.head()?;
+        let mut all = Vec::new();
+        while let bytes = input.at_least(1)?
+            && !bytes.is_empty()
+        {
+            all.extend_from_slice(bytes);
+            let count = bytes.len();
+            input.consume(count);
+        }
+        Ok(all)
     }
 
     #[test]
