@@ -6,10 +6,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use reuselens_io::{read_folder, retry_interrupted};
 use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_BYTES,
     DICTIONARY_OFFSET, DictionaryEntry, ENTRY_ROWS_MOST, ENTRY_UNIT, EntryRow, Gate, Header, MAGIC,
@@ -64,9 +66,7 @@ impl Segment {
                 return Err(io::Error::last_os_error());
             }
             let file = OwnedFd::from_raw_fd(fd);
-            if !make_long(fd) {
-                return Err(io::Error::last_os_error());
-            }
+            make_long(fd)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let base = libc::mmap(
                 std::ptr::null_mut(),
@@ -254,8 +254,8 @@ impl Drop for Segment {
 }
 
 /// Makes the segment's file as long as it has to be, under the hard limit on the size of files, for
-/// the soft one is meant for files on disks. Returns whether that worked.
-fn make_long(fd: i32) -> bool {
+/// the soft one is meant for files on disks.
+fn make_long(fd: i32) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -268,9 +268,12 @@ fn make_long(fd: i32) -> bool {
             ..limit
         };
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const raised);
-        let done = libc::ftruncate(fd, SEGMENT_BYTES as i64) == 0;
+        let made = retry_interrupted(|| match libc::ftruncate(fd, SEGMENT_BYTES as i64) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
-        done
+        made
     }
 }
 
@@ -307,7 +310,8 @@ pub fn process_exists(pid: u32) -> bool {
     let stat = String::from_utf8_lossy(&stat);
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     let over = state.is_some_and(|rest| rest.starts_with(['Z', 'X']));
-    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    let tasks = PathBuf::from(format!("/proc/{pid}/task"));
+    let threads = || read_folder(&tasks).map_or(0, Iterator::count);
     !over || threads() > 1
 }
 

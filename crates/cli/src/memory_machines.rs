@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use reuselens::io::read_folder;
 use reuselens_placement::{MemoryMachine, SHIPPED, SysfsNode, machine_of_hwloc, machine_of_sysfs};
 
 use crate::exit::Usage;
@@ -57,7 +58,7 @@ pub fn names() -> String {
 
 /// The memory nodes that sysfs describes in this folder, by number.
 fn nodes(folder: &Path) -> anyhow::Result<Vec<SysfsNode>> {
-    let entries = fs::read_dir(folder).map_err(|error| {
+    let entries = read_folder(folder).map_err(|error| {
         anyhow::anyhow!(
             "{} cannot be read ({error}), so the memory of this machine is not known; describe it \
              in a TOML file (docs/commands/place.md)",

@@ -34,6 +34,7 @@ mod handover;
 mod hmbench;
 mod hostile;
 mod info;
+mod interrupted;
 mod kill;
 mod llvm;
 mod locals;

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::FileError;
 use crate::sync_ahead::SyncThread;
+use crate::{FileError, lock_file};
 
 mod beside;
 
@@ -186,7 +186,7 @@ impl AtomicFile {
         if self.beside != Beside::Target && !self.has_partial {
             // Other programs see by the lock that the file is being written. Where the file system
             // has no locks, they take it for one that was left.
-            let _ = self.out.get_ref().try_lock();
+            let _ = lock_file(self.out.get_ref());
             let partial = self.partial_name()?;
             unfinished().insert(partial.clone());
             self.beside = Beside::Named(partial);

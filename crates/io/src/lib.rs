@@ -4,7 +4,8 @@
 //! gzip, zstd, xz, snappy and zip. [`AtomicFile`] is an output file that appears only when it is
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
-//! and [`read_object_file`] open files whose names come from a trace or a program. [`text_of`] and
+//! and [`read_object_file`] open files whose names come from a trace or a program.
+//! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`] and
 //! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print,
 //! and [`listen_to_end_signals`] what asks them to end.
 //!
@@ -19,6 +20,7 @@ pub mod console;
 mod end_signals;
 mod error;
 mod input;
+mod interrupted;
 mod object_file;
 mod os_text;
 mod regular_file;
@@ -30,6 +32,7 @@ pub use atomic_file::AtomicFile;
 pub use end_signals::listen_to_end_signals;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
 pub use input::{Input, MAX_LINE, Places};
+pub use interrupted::{lock_file, read_folder, retry_interrupted};
 pub use object_file::read_object_file;
 pub use os_text::{path_of, text_of};
 pub use regular_file::open_regular_file;

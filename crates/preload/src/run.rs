@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use reuselens_io::retry_interrupted;
 use reuselens_placement::PlacementFile;
 use tempfile::TempDir;
 use thiserror::Error;
@@ -232,18 +233,15 @@ impl PlacedProgram {
 /// Waits until a child has ended, and leaves it to be waited for: its number stays its own.
 fn wait_for_end(pid: libc::pid_t) -> io::Result<()> {
     let options = libc::WEXITED | libc::WNOWAIT;
-    loop {
+    retry_interrupted(|| {
         // SAFETY: all bytes of the structure may be 0.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: the system writes into the structure.
-        if unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, options) } == 0 {
-            return Ok(());
+        match unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, options) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+    })
 }
 
 /// Where signals for the program go, whatever thread they come in.

@@ -7,6 +7,7 @@ mod common;
 
 mod compare;
 mod export;
+mod interrupted;
 mod kills;
 mod run;
 mod serve;

@@ -33,7 +33,11 @@ PR = os.environ.get("PR", str(TARGET / "debug/presponse"))
 FAULTS = {
     "no-memory": ("mmap,mremap", "error=ENOMEM"),
     "disk-full": ("write,pwrite64,writev,copy_file_range,fallocate", "error=ENOSPC"),
-    "interrupted": ("read,pread64,write,openat,wait4,poll,ppoll,fsync,fdatasync", "error=EINTR"),
+    "interrupted": (
+        "read,pread64,write,pwrite64,open,openat,wait4,waitid,poll,ppoll,fsync,fdatasync,ftruncate,flock,"
+        "copy_file_range,nanosleep,clock_nanosleep,getrandom,accept4,connect,recvfrom,sendto",
+        "error=EINTR",
+    ),
     "disk-broken": ("fsync,fdatasync", "error=EIO"),
 }
 # How Rust's start of a thread ends where there is no memory: this project has no say there.
@@ -139,6 +143,8 @@ class Command:
             injected = Path(log.name).read_text(errors="replace")
             is_silenced = re.search(r"write\(2, .*INJECTED", injected) is not None
             wrong = self.ending(status, error, is_silenced)
+            if wrong is None and fault == "interrupted" and (status != 0 or "warning" in out + error):
+                wrong = f"a call that a signal interrupts is not made again: it ends with {status}"
             if wrong is None:
                 wrong = self.files(Path(folder), before, status, out + error)
             return wrong and f"{wrong}; it said: {error.strip()[-300:]!r}"
@@ -255,6 +261,8 @@ class Service:
             acknowledged, asked, listened, error = self.serve(folder, options)
             if "panicked at" in error:
                 return f"it panics: {error}"
+            if fault == "interrupted" and len(acknowledged) != self.BATCHES:
+                return f"a call that a signal interrupts is not made again: {acknowledged}, {error[-300:]!r}"
             wrong = self.restart(Path(folder), acknowledged, asked, listened)
             return wrong and f"{wrong}; acknowledged {acknowledged}, listened {listened}, it said: {error[-300:]!r}"
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, ExitStatus};
 
+use reuselens_io::retry_interrupted;
 use reuselens_wire::Registers;
 
 /// A process or thread that is traced, or about to be.
@@ -46,12 +47,12 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
 fn has_ended(pid: u32) -> io::Result<bool> {
     let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the kernel writes what it found; zeros, which are a `siginfo_t` too, stay where it
-    // found nothing.
-    let found = unsafe {
-        check(libc::waitid(libc::P_PID, pid, found.as_mut_ptr(), options).into())?;
-        found.assume_init()
-    };
+    retry_interrupted(|| {
+        // SAFETY: the kernel writes what it found into `found`.
+        check(unsafe { libc::waitid(libc::P_PID, pid, found.as_mut_ptr(), options) }.into())
+    })?;
+    // SAFETY: zeros, which are a `siginfo_t` too, stay where the kernel found nothing.
+    let found = unsafe { found.assume_init() };
     let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
     Ok(found.si_signo == libc::SIGCHLD && ends.contains(&found.si_code))
 }
@@ -137,19 +138,13 @@ impl Tracee {
     pub fn wait(&self, only_look: bool) -> io::Result<WaitOutcome> {
         let options = libc::__WALL | if only_look { libc::WNOHANG } else { 0 };
         let mut status = 0;
-        loop {
+        let found = retry_interrupted(|| {
             // SAFETY: the kernel writes the status.
             let found = unsafe { libc::waitpid(self.pid, &raw mut status, options) };
-            if found == 0 {
-                return Ok(WaitOutcome::Not);
-            }
-            if found == self.pid {
-                break;
-            }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
+            check(found.into()).map(|()| found)
+        })?;
+        if found == 0 {
+            return Ok(WaitOutcome::Not);
         }
         if libc::WIFSTOPPED(status) {
             return Ok(WaitOutcome::Signal(libc::WSTOPSIG(status), status >> 16));

@@ -210,7 +210,7 @@ impl Source for FolderReader {
 fn traces_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let failed = |error| reuselens_io::FileError::io("read", folder, error);
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
+    for entry in reuselens_io::read_folder(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if is_trace(&path) && path.is_file() {
             paths.push(path);

@@ -10,6 +10,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{identity, unfinished};
+use crate::{lock_file, retry_interrupted};
 
 /// Where the bytes are.
 #[derive(Debug, PartialEq, Eq)]
@@ -104,10 +105,10 @@ impl Left {
             Err(error) if error.kind() == ErrorKind::NotFound => return Left::Gone,
             Err(_) => return Left::Locked(None),
         };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Left::InUse,
-            Err(fs::TryLockError::Error(_)) => return Left::Locked(None),
+        match lock_file(&file) {
+            Ok(true) => {}
+            Ok(false) => return Left::InUse,
+            Err(_) => return Left::Locked(None),
         }
         // It may have been replaced before it was locked.
         match (fs::metadata(path), file.metadata()) {
@@ -129,7 +130,8 @@ fn nameless(target: &Path) -> Option<File> {
         directory
     };
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = File::from(open(directory, flags, Mode::from(0o666)).ok()?);
+    let file = retry_interrupted(|| open(directory, flags, Mode::from(0o666))).ok()?;
+    let file = File::from(file);
     let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
     fs::metadata(own).is_ok().then_some(file)
 }

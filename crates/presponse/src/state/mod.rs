@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use reuselens_graph::EdgeKind;
 use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_io::{lock_file, read_folder};
 
 pub use log::{SyncPolicy, UpdateLog};
 pub use snapshot::Snapshot;
@@ -326,8 +327,7 @@ fn begins(path: &Path) -> u64 {
 /// The snapshots and logs of a folder, by batch; of the same batch, the log first.
 fn files(folder: &Path) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     let shown = folder.display();
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let entries = read_folder(folder).with_context(|| format!("cannot read the folder {shown}"))?;
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -347,16 +347,13 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
     let shown = path.display();
     let file = File::options().create(true).append(true).open(&path);
     let file = file.with_context(|| format!("cannot create {shown}"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => anyhow::bail!(
+    if !lock_file(&file).with_context(|| format!("cannot lock {shown}"))? {
+        anyhow::bail!(
             "another process has {} open; end it first, or name another folder",
             folder.display()
-        ),
-        Err(fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {shown}"))
-        }
+        );
     }
+    Ok(file)
 }
 
 /// Makes a folder and those that it is in. Returns the folders that have a new name in them.

@@ -68,10 +68,15 @@ pub struct Service {
 impl Service {
     /// Starts it, and waits until it listens.
     pub fn start(socket: &Path, arguments: &[&str]) -> Self {
+        Self::start_as(presponse(&[]), socket, arguments)
+    }
+
+    /// The same with a command that ends in the name of the program.
+    pub fn start_as(mut program: Command, socket: &Path, arguments: &[&str]) -> Self {
         let socket_text = socket.to_str().unwrap();
-        let mut all = vec!["serve", "--socket", socket_text, "--quiet"];
-        all.extend(arguments);
-        let mut child = presponse(&all).stdout(Stdio::piped()).spawn().unwrap();
+        program.args(["serve", "--socket", socket_text, "--quiet"]);
+        program.args(arguments).stdout(Stdio::piped());
+        let mut child = program.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap())
             .read_line(&mut line)
