@@ -4,10 +4,10 @@
 //! gzip, zstd, xz, snappy and zip. [`AtomicFile`] is an output file that appears only when it is
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
-//! and [`read_object_file`] open files whose names come from a trace or a program.
-//! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`] and
-//! [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines print,
-//! and [`listen_to_end_signals`] what asks them to end.
+//! and [`read_object_file`] open files whose names come from a trace or a program. [`read_folder`],
+//! [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`]
+//! and [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines
+//! print, and [`listen_to_end_signals`] what asks them to end.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.

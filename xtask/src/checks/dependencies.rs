@@ -197,6 +197,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),
+    ("presponse", "testing", MISSING_TOOLS),
 ];
 
 const TRACES: &str = "both are tried with the same traces";
