@@ -53,7 +53,7 @@ pub use prediction::{
 pub use program::{By, ProgramError, groups, same_program, sizes};
 pub use program_prediction::{
     GROUPS, GroupPrediction, ProgramPrediction, ProgramRun, Rehearsal, data_size, group_means,
-    predict_program,
+    predict_program, without,
 };
 pub use ranking_accuracy::RankingAccuracy;
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};

@@ -7,13 +7,13 @@ mod levels;
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{CacheSize, FineHistogram, Pattern, Profile, Warning};
+use reuselens_locality::{CacheSize, ExactHistogram, FineHistogram, Pattern, Profile, Warning};
 use reuselens_units::{Distance, Granularity};
 use serde::Serialize;
 
 use crate::check::{GroupCheck, GroupSeen, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
-use crate::fixed::fixed_work;
+use crate::fixed::fixed_accesses;
 use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
 use crate::program::{By, ProgramError, groups, have_paths, same_program};
@@ -22,7 +22,7 @@ use crate::ranking_accuracy::RankingAccuracy;
 use crate::shape::Shape;
 use crate::size_scale::{self, SizeScale, grown};
 use crate::totals::GroupSums;
-use crate::warnings::warnings;
+use crate::warnings::{small_runs, warnings};
 use levels::{CacheLevel, levels};
 
 /// Data this many times as large as the largest that was run are far away.
@@ -185,10 +185,12 @@ pub fn predict(
         training,
         fixed,
         found,
+        left_out,
     } = SizeScale::new(runs, size, options)?;
     let too_much = fixed < found;
     let grown = |size: f64| grown(size, fixed);
-    let program_runs = program_runs(runs, &training, (fixed, found));
+    let starts = starts(runs, &training);
+    let program_runs = program_runs(runs, (&training, &starts), (fixed, found));
     let program = predict_program(
         &program_runs,
         &options.shapes,
@@ -214,6 +216,7 @@ pub fn predict(
     let too_much = too_much.then_some(found);
     let mut warnings = warnings(runs, (&scale, too_much), &program, &groups, options);
     let sums = GroupSums::of(&groups, program.accesses.value, &caches, training.len());
+    warnings.extend(small_runs(&left_out));
     warnings.extend(sums.warning(program.accesses.value, &caches));
     warnings.extend(sums.unpredictable(options.by));
     Ok(Prediction {
@@ -237,17 +240,22 @@ pub fn predict(
 /// `fixed` of them for distances, all that was `found` for accesses.
 fn program_runs<'a>(
     runs: &[&'a Profile],
-    training: &[(usize, f64)],
+    (training, starts): (&[(usize, f64)], &'a [ExactHistogram]),
     (fixed, found): (f64, f64),
 ) -> Vec<ProgramRun<'a>> {
-    let start = fixed_work(runs);
-    let run = |(run, size): &(usize, f64)| ProgramRun {
+    let run = |((run, size), start): (&(usize, f64), &'a ExactHistogram)| ProgramRun {
         start,
         size: grown(*size, fixed),
         grown: grown(*size, found),
         histogram: &runs[*run].histogram,
     };
-    training.iter().map(run).collect()
+    training.iter().zip(starts).map(run).collect()
+}
+
+/// What of each training run does not grow.
+fn starts(runs: &[&Profile], training: &[(usize, f64)]) -> Vec<ExactHistogram> {
+    let used: Vec<&Profile> = training.iter().map(|(run, _)| runs[*run]).collect();
+    fixed_accesses(&used)
 }
 
 /// The sizes of a prediction.

@@ -1,6 +1,8 @@
 //! [`predict_program`]: predicts all accesses of a program on another input, without a breakdown,
 //! from the histograms of two or more runs.
 
+use std::sync::LazyLock;
+
 use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,8 @@ pub struct ProgramRun<'a> {
     pub size: f64,
     /// Its data size without all data that do not grow: over which accesses grow.
     pub grown: f64,
-    /// Its accesses that do not grow, which are its start.
-    pub start: f64,
+    /// Those of its distances that are of accesses that do not grow: its start.
+    pub start: &'a ExactHistogram,
     /// Its distances.
     pub histogram: &'a ExactHistogram,
 }
@@ -139,19 +141,22 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
 /// runs of ascending sizes; `None` if one has no reuses.
 ///
 /// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated
-/// by one of `shapes`.
+/// by one of `shapes`. The start, which is a larger part of a smaller run, would move all ranks, so
+/// it is taken out before, and stays as it is in the largest run.
 ///
-/// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
+/// Source: Ding & Zhong 2003; how accesses and cold accesses grow, and the start, is ours.
 pub fn predict_program(
     runs: &[ProgramRun],
     shapes: &[Shape],
     (size, grown): (f64, f64),
 ) -> Option<ProgramPrediction> {
+    let runs = &started(runs)[..];
     let means: Option<Vec<Vec<f64>>> = runs
         .iter()
-        .map(|run| group_means(run.histogram, GROUPS))
+        .map(|run| group_means(&without(run.histogram, run.start), GROUPS))
         .collect();
     let means = means?;
+    let start = runs.last()?.start;
     let mut below_zero = 0;
     let groups: Vec<GroupPrediction> = (0..GROUPS)
         .map(|group| {
@@ -170,17 +175,15 @@ pub fn predict_program(
         runs.map(|run| (run.grown, count(run.histogram) as f64))
             .collect()
     };
-    let start = runs
-        .iter()
-        .map(|run| run.start)
-        .fold(f64::INFINITY, f64::min);
-    let accesses = started_work(&points(ExactHistogram::accesses), start, grown);
+    let starts = runs.iter().map(|run| run.start.accesses());
+    let started = starts.min().unwrap_or(0) as f64;
+    let accesses = started_work(&points(ExactHistogram::accesses), started, grown);
     // The size is the largest distance, which is all items but one in nearly every program: a
     // straight line.
     let cold = straight(&points(ExactHistogram::cold), grown);
     let make = |end: fn(&Estimate) -> f64, accesses: f64| {
         let distances = groups.iter().map(|group| end(&group.distance));
-        histogram(accesses, end(&cold), distances)
+        histogram(accesses, end(&cold), start, distances)
     };
     Some(ProgramPrediction {
         size,
@@ -198,16 +201,56 @@ pub fn predict_program(
     })
 }
 
-/// Accesses at the distances of groups of equally many.
+/// No start.
+static NONE: LazyLock<ExactHistogram> = LazyLock::new(ExactHistogram::new);
+
+/// The runs, without their starts if one is nothing else.
+fn started<'a>(runs: &[ProgramRun<'a>]) -> Vec<ProgramRun<'a>> {
+    let reuses = |histogram: &ExactHistogram| histogram.accesses() - histogram.cold();
+    let has_more = |run: &ProgramRun| reuses(run.histogram) > reuses(run.start);
+    let start_of = |run: &ProgramRun<'a>| match runs.iter().all(has_more) {
+        true => run.start,
+        false => &NONE,
+    };
+    let without = |run: &ProgramRun<'a>| ProgramRun {
+        start: start_of(run),
+        ..*run
+    };
+    runs.iter().map(without).collect()
+}
+
+/// Distances and how many have them, without those of a start, which is some of them.
+pub fn without(histogram: &ExactHistogram, start: &ExactHistogram) -> ExactHistogram {
+    let mut left = ExactHistogram::new();
+    let cold = histogram.cold().saturating_sub(start.cold());
+    left.add(Distance::COLD, cold);
+    let mut taken = start.iter().peekable();
+    for (distance, count) in histogram.iter() {
+        while taken.peek().is_some_and(|(at, _)| *at < distance) {
+            taken.next();
+        }
+        let here = taken.peek().filter(|(at, _)| *at == distance);
+        let here = here.map_or(0, |(_, count)| *count);
+        left.add(Distance::new(distance), count.saturating_sub(here));
+    }
+    left
+}
+
+/// Accesses at the distances of a start, and of groups of equally many.
 fn histogram(
     accesses: f64,
     cold: f64,
+    start: &ExactHistogram,
     distances: impl ExactSizeIterator<Item = f64>,
 ) -> ExactHistogram {
     let mut histogram = ExactHistogram::new();
+    for (distance, count) in start.iter() {
+        histogram.add(Distance::new(distance), count);
+    }
+    let started = (start.accesses() - start.cold()) as f64;
     let cold = cold.min(accesses).round();
     histogram.add(Distance::COLD, cold as u64);
-    let reuses = (accesses.round() - cold).max(0.0);
+    let reuses = (accesses.round() - cold - started).max(0.0);
     let groups = distances.len() as f64;
     // Rounded as a running sum, so that none is lost.
     let mut counted = 0.0;
@@ -313,7 +356,7 @@ mod tests {
         let runs = all.each_ref().map(|histogram| ProgramRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
-            start: 0.0,
+            start: &NONE,
             histogram,
         });
         let found = predict_program(
@@ -328,7 +371,7 @@ mod tests {
         let runs = alike.each_ref().map(|histogram| ProgramRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
-            start: 0.0,
+            start: &NONE,
             histogram,
         });
         let found = predict_program(
@@ -348,7 +391,7 @@ mod tests {
         let runs = [&small, &large].map(|histogram| ProgramRun {
             size: size(histogram),
             grown: size(histogram),
-            start: 0.0,
+            start: &NONE,
             histogram,
         });
         let truth = hills(400);

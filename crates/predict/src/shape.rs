@@ -85,9 +85,18 @@ pub type Point = (f64, f64);
 /// one often comes as near as a tenth.
 const NEAR: f64 = 0.01;
 
+/// A way of growing that misses a value by more than this share, and by more than one, is not that
+/// of the value: less than half of the difference between one way and the next where the data grow
+/// fourfold.
+const FAR: f64 = 0.1;
+
 /// Whether a value of a fit is near to what was seen.
 pub(crate) fn is_near(fitted: f64, seen: f64) -> bool {
-    (fitted - seen).abs() <= NEAR * fitted.abs().max(seen) + 1.0
+    is_within(NEAR, fitted, seen)
+}
+
+fn is_within(share: f64, fitted: f64, seen: f64) -> bool {
+    (fitted - seen).abs() <= share * fitted.abs().max(seen) + 1.0
 }
 
 /// d(s) = c + e · f(s).
@@ -183,24 +192,29 @@ impl Fit {
 
     /// The best for a distance, of which the smaller runs may say nothing.
     ///
-    /// Distances of runs are matched by rank, or as the patterns of a line. Where the start of the
-    /// program is a large part of a small run, or its data are in a pattern that the larger ones do
-    /// not have, the matched distance is of other accesses. No way of growing goes through all runs
-    /// then, and least squares would take one that is right for none. So the smallest runs are left
-    /// out until one way comes near to all that are left, down to the two largest. The residual is
+    /// Distances of runs are matched by rank, or as the patterns of a line. Where a small run has
+    /// its data in a pattern that the larger ones do not have, the matched distance is of other
+    /// accesses. No way of growing goes through all runs then, and least squares would take one
+    /// that is right for none. So the smallest runs are left out until one way comes near to all
+    /// that are left, down to the two largest. A small run has few accesses of a rank and short
+    /// distances, which are near to several ways: least squares would choose by their rounding. So
+    /// the way of the two largest is taken unless it is far from one that is left. The residual is
     /// that of all points.
     pub fn of_distances(points: &[Point], shapes: &[Shape]) -> Fit {
-        let mut used = points;
-        loop {
-            let fit = Fit::best(used, shapes);
-            let is_near = |point: &Point| is_near(fit.at(point.0), point.1);
-            if used.len() <= 2 || used.iter().all(is_near) {
-                let miss = |point: &Point| (fit.at(point.0) - point.1).powi(2);
-                let residual = points.iter().map(miss).sum();
-                return Fit { residual, ..fit };
-            }
-            used = &used[1..];
-        }
+        let largest = Fit::best(&points[points.len().saturating_sub(2)..], shapes);
+        let comes_near = |fit: &Fit, used: &[Point], share: f64| {
+            let is_near = |point: &Point| is_within(share, fit.at(point.0), point.1);
+            used.iter().all(is_near)
+        };
+        let mut ways = (0..points.len().saturating_sub(2)).flat_map(|left_out| {
+            let used = &points[left_out..];
+            let ways = [(largest, FAR), (Fit::best(used, shapes), NEAR)].into_iter();
+            ways.filter(move |(fit, share)| comes_near(fit, used, *share))
+        });
+        let fit = ways.next().map_or(largest, |way| way.0);
+        let miss = |point: &Point| (fit.at(point.0) - point.1).powi(2);
+        let residual = points.iter().map(miss).sum();
+        Fit { residual, ..fit }
     }
 }
 

@@ -9,7 +9,8 @@ use crate::program::{ProgramError, sizes};
 /// Data that do not grow are left out of the sizes up to this share of the smallest training run.
 /// They are known to a twentieth (see [`fixed_data`]), so if they are two thirds, the rest is known
 /// to a tenth: less than half of the difference between one way of growing and the next if the data
-/// grow fourfold.
+/// grow fourfold. A smaller run of which more is fixed would keep the start in the sizes of all, so
+/// it is left out if two others are left.
 const MOST_FIXED: f64 = 2.0 / 3.0;
 
 /// The sizes of the training runs.
@@ -21,6 +22,8 @@ pub(crate) struct SizeScale {
     pub fixed: f64,
     /// The part of each size that does not grow; 0 where sizes were given.
     pub found: f64,
+    /// Smaller runs that are left out, as they are hardly more than what does not grow.
+    pub left_out: Vec<(usize, f64)>,
 }
 
 impl SizeScale {
@@ -33,18 +36,31 @@ impl SizeScale {
         size: f64,
         options: &PredictOptions,
     ) -> Result<SizeScale, ProgramError> {
-        let training = sizes(runs, &options.sizes)?;
+        let mut training = sizes(runs, &options.sizes)?;
         check_size(size)?;
         let measured = options.fixed && options.sizes.is_empty();
-        let found = if measured { fixed_data(runs) } else { 0.0 };
-        let fixed = match found > training[0].1 * MOST_FIXED {
-            true => 0.0,
-            false => found,
+        let fixed_of = |training: &[(usize, f64)]| {
+            let used: Vec<&Profile> = training.iter().map(|(run, _)| runs[*run]).collect();
+            if measured { fixed_data(&used) } else { 0.0 }
+        };
+        let is_much = |found: f64, training: &[(usize, f64)]| found > training[0].1 * MOST_FIXED;
+        // The first number of the smallest runs without which the start can be left out of the sizes.
+        let fewer = (0..training.len() - 1).find_map(|count| {
+            let found = fixed_of(&training[count..]);
+            (!is_much(found, &training[count..])).then_some((count, found))
+        });
+        let (count, found) = fewer.unwrap_or_else(|| (0, fixed_of(&training)));
+        let left_out = training.drain(..count).collect();
+        let fixed = if is_much(found, &training) {
+            0.0
+        } else {
+            found
         };
         Ok(SizeScale {
             training,
             fixed,
             found,
+            left_out,
         })
     }
 

@@ -101,6 +101,18 @@ fn rarer_paths(runs: &[&Profile], by: By) -> Option<Warning> {
     Some(warn("rarer-paths", message, hint))
 }
 
+/// The warning that smaller runs are hardly more than what does not grow, and are not used.
+pub(crate) fn small_runs(left_out: &[(usize, f64)]) -> Option<Warning> {
+    let sizes: Vec<String> = left_out.iter().map(|run| format!("{:.0}", run.1)).collect();
+    let runs = counted(sizes.len() as u64, "training run", "training runs");
+    let message = format!(
+        "{runs} of {} items, of which more than two thirds do not grow, say nothing of growth and are left out",
+        sizes.join(" and ")
+    );
+    let hint = "profile larger inputs";
+    (!sizes.is_empty()).then(|| warn("small-runs", message, hint))
+}
+
 fn below_fixed(fixed: f64) -> Warning {
     let message = format!(
         "the size asked for is no more than the {fixed:.0} items that do not grow: what is shown is for one more"

@@ -78,3 +78,21 @@ fn size_below_fixed_data_warns() {
     let found = of([10_000, 40_000], 3000, 2000.0);
     assert_eq!(codes(&found)[..2], ["below-fixed", "below-training"]);
 }
+
+#[test]
+fn a_smallest_run_that_is_hardly_more_than_the_start_changes_nothing() {
+    let runs = [3500, 40_000, 160_000].map(|all| run(all, 3000));
+    let of = |runs: &[&Profile]| predict(runs, 1e6, &PredictOptions::default()).unwrap();
+    let (three, larger) = (
+        of(&[&runs[0], &runs[1], &runs[2]]),
+        of(&[&runs[1], &runs[2]]),
+    );
+    // 3000 of 3500 items do not grow: with that run, they stayed in the sizes of all.
+    assert_eq!((three.fixed, three.training.len()), (3000.0, 2));
+    assert_eq!(codes(&three), ["small-runs"]);
+    assert_eq!(three.program.histogram, larger.program.histogram);
+    // A run with more data is used.
+    let runs = [10_000, 40_000, 160_000].map(|all| run(all, 3000));
+    let used = of(&[&runs[0], &runs[1], &runs[2]]);
+    assert_eq!((used.training.len(), codes(&used)), (3, vec![]));
+}

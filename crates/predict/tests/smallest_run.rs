@@ -2,7 +2,7 @@
 //! not spoil a prediction that the two larger ones would give.
 
 use reuselens_locality::{ExactHistogram, Log2Histogram};
-use reuselens_predict::{ProgramRun, Shape, data_size, predict_program};
+use reuselens_predict::{ProgramRun, Shape, data_size, predict_program, without};
 use reuselens_units::Distance;
 
 /// The accesses of a program with input `n`.
@@ -184,6 +184,17 @@ fn run(program: Program, n: u64) -> ExactHistogram {
     let mut items = Vec::new();
     start(&mut items);
     program(n, &mut items);
+    distances(&items)
+}
+
+/// The distances of the start.
+fn started() -> ExactHistogram {
+    let mut items = Vec::new();
+    start(&mut items);
+    distances(&items)
+}
+
+fn distances(items: &[u64]) -> ExactHistogram {
     let mut sums = vec![0_i64; items.len() + 1];
     let mut last = std::collections::HashMap::new();
     let mut histogram = ExactHistogram::new();
@@ -232,13 +243,14 @@ fn the_smallest_of_three_runs_does_not_spoil_the_prediction() {
     for (name, program, inputs, input) in PROGRAMS {
         let histograms = inputs.map(|n| run(program, n));
         let observed = run(program, input);
-        let size = |histogram| data_size(histogram).unwrap() as f64;
+        let started = started();
+        let size = |histogram| data_size(&without(histogram, &started)).unwrap() as f64;
         let runs: Vec<ProgramRun> = histograms
             .iter()
             .map(|histogram| ProgramRun {
                 size: size(histogram),
                 grown: size(histogram),
-                start: 6000.0,
+                start: &started,
                 histogram,
             })
             .collect();
@@ -251,12 +263,13 @@ fn the_smallest_of_three_runs_does_not_spoil_the_prediction() {
         println!("{name}: {three:.3} from three runs, {larger:.3} from the larger two");
         accuracies.push((name, three, larger));
     }
-    // Where the smallest run agrees with the others it decides between ways of growing, so the two
-    // are not equal. With least squares through all runs, the mean was 0.585 against 0.647.
+    // A rank of 5000 accesses is 5 of them: that is the noise of quicksort, whose ranks move. With
+    // the start among the ranks and in the sizes, the means were 0.617 and 0.647.
     for (name, three, larger) in &accuracies {
-        assert!(three > &(larger - 0.18), "{name}: {three} against {larger}");
+        assert!(three > &(larger - 0.02), "{name}: {three} against {larger}");
     }
     let mean = |of: fn(&(&str, f64, f64)) -> f64| accuracies.iter().map(of).sum::<f64>() / 12.0;
     let (three, larger) = (mean(|it| it.1), mean(|it| it.2));
-    assert!(three > larger - 0.035, "{three} against {larger}");
+    assert!(three > larger - 0.005, "{three} against {larger}");
+    assert!(three > 0.91, "{three}");
 }
