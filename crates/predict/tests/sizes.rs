@@ -96,3 +96,25 @@ fn a_smallest_run_that_is_hardly_more_than_the_start_changes_nothing() {
     let used = of(&[&runs[0], &runs[1], &runs[2]]);
     assert_eq!((used.training.len(), codes(&used)), (3, vec![]));
 }
+
+#[test]
+fn the_start_does_not_move_the_ranks_of_the_other_accesses() {
+    let runs = [10_000, 40_000].map(|all| {
+        let mut profile = run(all, 3000);
+        let far = Distance::new(2000);
+        profile.cells[0].histogram.add(far, 20_000);
+        profile.histogram.add(far, 20_000);
+        profile
+    });
+    let found = predict(&[&runs[0], &runs[1]], 160_000.0, &PredictOptions::default()).unwrap();
+    let histogram = &found.program.histogram;
+    let within = |low: u64, high: u64| {
+        let here = histogram.iter().filter(|(at, _)| (low..=high).contains(at));
+        here.map(|(_, count)| count).sum::<u64>()
+    };
+    assert_eq!(within(2000, 2000), 20_000);
+    // Of the reuses of the smaller run, which are 70,000, those of the start are 29 %; of the
+    // larger, 9 %.
+    assert_eq!(within(50_000, u64::MAX), 5 * 160_000);
+    assert_eq!(within(0, u64::MAX), 20_000 + 5 * 160_000);
+}
