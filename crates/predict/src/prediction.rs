@@ -208,10 +208,8 @@ pub fn predict(
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(runs[last], options.cache);
-    let caches: Vec<CacheForecast> = levels
-        .iter()
-        .map(|level| level.forecast(&program))
-        .collect();
+    let caches = levels.iter().map(|level| level.forecast(&program));
+    let caches: Vec<CacheForecast> = caches.collect();
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
     let mut warnings = warnings(runs, (&scale, too_much), &program, &groups, options);

@@ -44,7 +44,8 @@ impl SizeScale {
             if measured { fixed_data(&used) } else { 0.0 }
         };
         let is_much = |found: f64, training: &[(usize, f64)]| found > training[0].1 * MOST_FIXED;
-        // The first number of the smallest runs without which the start can be left out of the sizes.
+        // How many of the smallest runs must be left out, at least, for the start to be left out of
+        // the sizes.
         let fewer = (0..training.len() - 1).find_map(|count| {
             let found = fixed_of(&training[count..]);
             (!is_much(found, &training[count..])).then_some((count, found))

@@ -13,10 +13,10 @@
 //! The loops of libgomp (`do_spin`), of glibc's mutexes that adapt, and of spin locks by the book
 //! are such.
 //!
-//! In a run-time library of threads ([`WaitRule::RunTime`]) all accesses of a short loop with `pause`
-//! wait, whatever the loop writes and calls: such libraries calculate nothing for the program. The
-//! loops of libomp (`__kmp_wait_template`) count, call functions and look for tasks in between.
-//! What those functions access counts as work.
+//! In a run-time library of threads ([`WaitRule::RunTime`]) all accesses of a short loop with
+//! `pause` wait, whatever the loop writes and calls: such libraries calculate nothing for the
+//! program. The loops of libomp (`__kmp_wait_template`) count, call functions and look for tasks in
+//! between. What those functions access counts as work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
