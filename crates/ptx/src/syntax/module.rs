@@ -9,15 +9,11 @@ use super::lexer::{self, TokenKind};
 use super::number;
 use crate::error::PtxError;
 
-/// The newest version of the language that has been looked at.
-const NEWEST: (u32, u32) = (9, 0);
-
-/// Reads a file. Instructions are taken as they are: which of them can be run shows when a kernel
-/// is made ready.
+/// Reads a file of any version of the language. Instructions are taken as they are: which of them
+/// can be run shows when a kernel is made ready.
 ///
 /// # Errors
-/// What is no PTX, is of a newer version than is known, or is declared in a way that is not
-/// supported.
+/// What is no PTX, or is declared in a way that is not supported.
 pub fn parse(text: &str) -> Result<Ast, PtxError> {
     let mut cursor = Cursor::new(lexer::tokens(text)?);
     let mut ast = Ast::default();
@@ -72,13 +68,6 @@ fn version(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
     let Some(version) = parsed else {
         return Err(cursor.unexpected("a version like 8.0"));
     };
-    if version > NEWEST {
-        let what = format!(
-            "this is PTX {}.{}; up to {}.{} is known here. Compile with an older toolkit (CUDA 12 or 13.0)",
-            version.0, version.1, NEWEST.0, NEWEST.1
-        );
-        return Err(PtxError::unsupported(token.at, what));
-    }
     cursor.take();
     ast.version = version;
     Ok(())
