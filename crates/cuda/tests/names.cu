@@ -24,6 +24,32 @@
 #include <vector>
 namespace cg = cooperative_groups;
 
+// By these names NVIDIA's helpers ask which of CUDA's headers are there.
+#if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) || !defined(__CUDA_RUNTIME_API_H__) \
+    || !defined(__VECTOR_TYPES_H__) || !defined(__VECTOR_FUNCTIONS_H__) || !defined(__CUDA_FP16_H__) \
+    || !defined(__DEVICE_TYPES_H__) || !defined(CU_COMPLEX_H_) || !defined(_COOPERATIVE_GROUPS_H_) \
+    || !defined(__cuda_cuda_h__) || !defined(__MATH_CONSTANTS_H__) || !defined(__HOST_DEFINES_H__)
+#error "a header of CUDA is not known by its name"
+#endif
+
+void pools(int *to, cudaStream_t stream)
+{
+    cudaMemPool_t pool;
+    cudaMemPoolProps wanted = {};
+    wanted.allocType = cudaMemAllocationTypePinned;
+    wanted.location.type = cudaMemLocationTypeDevice;
+    unsigned long long kept = ~0ull;
+    cudaMemPoolCreate(&pool, &wanted);
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    cudaMallocFromPoolAsync(&to, 4, pool, stream);
+    cudaMemPoolTrimTo(pool, 0);
+    cudaMemPoolDestroy(pool);
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaSetDeviceFlags(cudaDeviceBlockingSync);
+    cudaStreamAttrValue value;
+    value.accessPolicyWindow.num_bytes = 1;
+}
+
 template <class T> __device__ void keep(T *p, T v) { *p = v; }
 
 __global__ void __launch_bounds__(256, 2) numbers(double *d, float *f, int *i, unsigned *u)

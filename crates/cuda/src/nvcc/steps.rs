@@ -139,6 +139,8 @@ impl Planner<'_> {
         words.push(format!("--cuda-gpu-arch=sm_{}", self.architecture).into());
         words.extend(["-Xclang", SDK_VERSION].map(OsString::from));
         words.push("-Wno-unknown-cuda-version".into());
+        // nvcc takes it in any version of C++.
+        words.push("-Wno-register".into());
         words.extend(["-D__NVCC__", "-D__CUDACC_VER_MAJOR__=13"].map(OsString::from));
         words.extend(["-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_VER_BUILD__=0"].map(OsString::from));
         words.extend(["-include", FORCED_HEADER].map(OsString::from));
@@ -190,7 +192,12 @@ impl Planner<'_> {
                 words.push("--cuda-host-only".into());
                 words
             }
-            InputKind::C => [self.clang(), vec!["-x".into(), "c".into()]].concat(),
+            InputKind::C => {
+                // nvcc leaves C to gcc, which only warned of these up to its version 13.
+                let warned = ["implicit-function-declaration", "implicit-int", "int-conversion"];
+                let warned = warned.map(|it| format!("-Wno-error={it}").into());
+                [self.clang(), vec!["-x".into(), "c".into()], warned.into()].concat()
+            }
             _ => [self.clang(), vec!["-x".into(), "c++".into()]].concat(),
         };
         words.push(if self.call.debug { "-g" } else { "-g1" }.into());

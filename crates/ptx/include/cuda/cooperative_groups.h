@@ -1,6 +1,8 @@
 // Cooperative groups: blocks, tiles of a warp, coalesced threads, grids.
 #ifndef REUSELENS_COOPERATIVE_GROUPS_H
 #define REUSELENS_COOPERATIVE_GROUPS_H
+// By this name programs ask whether CUDA's header is there.
+#define _COOPERATIVE_GROUPS_H_
 #include "cuda_runtime.h"
 
 namespace cooperative_groups {

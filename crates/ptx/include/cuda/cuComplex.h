@@ -1,6 +1,8 @@
 // Complex numbers as pairs.
 #ifndef REUSELENS_CU_COMPLEX_H
 #define REUSELENS_CU_COMPLEX_H
+// By this name programs ask whether CUDA's header is there.
+#define CU_COMPLEX_H_
 #include "cuda_runtime.h"
 typedef float2 cuFloatComplex;
 typedef float2 cuComplex;

@@ -1,6 +1,8 @@
 // Of CUDA's driver interface: the types and constants that programs of the runtime use.
 #ifndef REUSELENS_CUDA_DRIVER_H
 #define REUSELENS_CUDA_DRIVER_H
+// By this name programs ask whether CUDA's header is there.
+#define __cuda_cuda_h__
 #include "cuda_runtime_api.h"
 #include <stdint.h>
 typedef uint32_t cuuint32_t;

@@ -2,6 +2,8 @@
 // conversions, shuffles and atomics. Operations on the host calculate in floats.
 #ifndef REUSELENS_CUDA_FP16_H
 #define REUSELENS_CUDA_FP16_H
+// By this name programs ask whether CUDA's header is there.
+#define __CUDA_FP16_H__
 #include "cuda_runtime.h"
 
 #define REUSELENS_HALF static __inline__ __attribute__((host, device, always_inline, nodebug))

@@ -2,6 +2,8 @@
 // they are ordinary copies.
 #ifndef REUSELENS_CUDA_PIPELINE_H
 #define REUSELENS_CUDA_PIPELINE_H
+// By this name programs ask whether CUDA's header is there.
+#define _CUDA_PIPELINE_H_
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 // Copies 4, 8 or 16 bytes. Zeros take the place of the last `zeros` of them.
 REUSELENS_DEVICE void __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0) {

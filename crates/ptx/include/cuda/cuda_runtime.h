@@ -3,4 +3,7 @@
 #include "reuselens_nvcc.h"
 #else
 #include "cuda_runtime_api.h"
+#ifndef __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_H__
+#endif
 #endif

@@ -2,6 +2,8 @@
 // refuses. For C++ also the templates and defaults of CUDA's `cuda_runtime.h`.
 #ifndef REUSELENS_CUDA_RUNTIME_API_H
 #define REUSELENS_CUDA_RUNTIME_API_H
+// By this name programs ask whether CUDA's header is there.
+#define __CUDA_RUNTIME_API_H__
 #include "driver_types.h"
 #include "texture_types.h"
 
@@ -59,6 +61,17 @@ cudaError_t cudaMallocHost(void **, size_t);
 cudaError_t cudaMallocManaged(void **, size_t, unsigned = cudaMemAttachGlobal);
 cudaError_t cudaMallocPitch(void **, size_t *, size_t, size_t);
 cudaError_t cudaMalloc3D(cudaPitchedPtr *, cudaExtent);
+cudaError_t cudaMallocFromPoolAsync(void **, size_t, cudaMemPool_t, cudaStream_t);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *, int);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *, int);
+cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *, const cudaMemPoolProps *);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *);
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags *, cudaMemPool_t, cudaMemLocation *);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc *, size_t);
 cudaError_t cudaFree(void *);
 cudaError_t cudaFreeAsync(void *, cudaStream_t);
 cudaError_t cudaFreeHost(void *);
@@ -145,6 +158,10 @@ template <class T> static inline cudaError_t cudaMalloc(T **to, size_t bytes) {
 }
 template <class T> static inline cudaError_t cudaMallocAsync(T **to, size_t bytes, cudaStream_t stream) {
   return cudaMallocAsync((void **)to, bytes, stream);
+}
+template <class T>
+static inline cudaError_t cudaMallocFromPoolAsync(T **to, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  return cudaMallocFromPoolAsync((void **)to, bytes, pool, stream);
 }
 template <class T> static inline cudaError_t cudaHostAlloc(T **to, size_t bytes, unsigned flags) {
   return cudaHostAlloc((void **)to, bytes, flags);

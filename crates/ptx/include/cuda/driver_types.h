@@ -1,6 +1,8 @@
 // Types and constants of CUDA's runtime interface: those of version 13.
 #ifndef REUSELENS_DRIVER_TYPES_H
 #define REUSELENS_DRIVER_TYPES_H
+// By this name programs ask whether CUDA's header is there.
+#define __DRIVER_TYPES_H__
 #include "vector_types.h"
 #include <stddef.h>
 
@@ -246,6 +248,8 @@ enum cudaDeviceAttr {
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
+#define cudaDeviceScheduleMask 0x07
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
 #define cudaMemAttachGlobal 0x01
@@ -369,9 +373,17 @@ typedef union cudaLaunchAttributeValue {
   char pad[64];
   int cooperative, priority, programmaticStreamSerializationAllowed;
   struct {
+    void *base_ptr;
+    size_t num_bytes;
+    float hitRatio;
+    int hitProp, missProp;
+  } accessPolicyWindow;
+  struct {
     unsigned x, y, z;
   } clusterDim;
 } cudaLaunchAttributeValue;
+#define cudaStreamAttrValue cudaLaunchAttributeValue
+#define cudaStreamAttrID cudaLaunchAttributeID
 typedef struct cudaLaunchAttribute_st {
   cudaLaunchAttributeID id;
   char pad[8 - sizeof(cudaLaunchAttributeID)];
@@ -384,4 +396,44 @@ typedef struct cudaLaunchConfig_st {
   cudaLaunchAttribute *attrs;
   unsigned numAttrs;
 } cudaLaunchConfig_t;
+
+// Pools of memory.
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
+typedef enum cudaMemPoolAttr {
+  cudaMemPoolReuseFollowEventDependencies = 1,
+  cudaMemPoolReuseAllowOpportunistic = 2,
+  cudaMemPoolReuseAllowInternalDependencies = 3,
+  cudaMemPoolAttrReleaseThreshold = 4,
+  cudaMemPoolAttrReservedMemCurrent = 5,
+  cudaMemPoolAttrReservedMemHigh = 6,
+  cudaMemPoolAttrUsedMemCurrent = 7,
+  cudaMemPoolAttrUsedMemHigh = 8
+} cudaMemPoolAttr;
+typedef enum cudaMemAccessFlags {
+  cudaMemAccessFlagsProtNone = 0,
+  cudaMemAccessFlagsProtRead = 1,
+  cudaMemAccessFlagsProtReadWrite = 3
+} cudaMemAccessFlags;
+typedef struct cudaMemAccessDesc {
+  cudaMemLocation location;
+  cudaMemAccessFlags flags;
+} cudaMemAccessDesc;
+typedef enum cudaMemAllocationType {
+  cudaMemAllocationTypeInvalid = 0,
+  cudaMemAllocationTypePinned = 1,
+  cudaMemAllocationTypeManaged = 2
+} cudaMemAllocationType;
+typedef enum cudaMemAllocationHandleType {
+  cudaMemHandleTypeNone = 0,
+  cudaMemHandleTypePosixFileDescriptor = 1
+} cudaMemAllocationHandleType;
+typedef struct cudaMemPoolProps {
+  cudaMemAllocationType allocType;
+  cudaMemAllocationHandleType handleTypes;
+  cudaMemLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+} cudaMemPoolProps;
 #endif

@@ -1,6 +1,8 @@
 // The words that CUDA adds to C++, as attributes of clang. `__noinline__` is one of clang's own.
 #ifndef REUSELENS_HOST_DEFINES_H
 #define REUSELENS_HOST_DEFINES_H
+// By this name programs ask whether CUDA's header is there.
+#define __HOST_DEFINES_H__
 #ifndef __cplusplus
 #error "the headers of `reuselens nvcc` are for C++: compile this file with -x c++"
 #endif

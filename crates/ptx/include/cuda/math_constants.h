@@ -1,6 +1,8 @@
 // Constants of mathematics, as floats (`_F`) and doubles.
 #ifndef REUSELENS_MATH_CONSTANTS_H
 #define REUSELENS_MATH_CONSTANTS_H
+// By this name programs ask whether CUDA's header is there.
+#define __MATH_CONSTANTS_H__
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_NAN_F __builtin_nanf("")
 #define CUDART_MIN_DENORM_F 0x1p-149f

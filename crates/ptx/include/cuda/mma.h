@@ -2,6 +2,8 @@
 // bits, doubles.
 #ifndef REUSELENS_MMA_H
 #define REUSELENS_MMA_H
+// By this name programs ask whether CUDA's header is there.
+#define __CUDA_MMA_H__
 #include "cuda_fp16.h"
 
 namespace nvcuda {

@@ -5,6 +5,9 @@
 // `libdevice` (`__nv_sinf`). reuselens_libdevice.h defines these.
 #ifndef REUSELENS_NVCC_H
 #define REUSELENS_NVCC_H
+// By these names programs ask whether CUDA's headers are there.
+#define __CUDA_RUNTIME_H__
+#define __DEVICE_TYPES_H__
 
 #define __CUDACC__
 #include "host_defines.h"
@@ -29,6 +32,7 @@ __device__ void free(void *) __attribute__((nothrow));
 #include <utility>
 
 #include "cuda_runtime_api.h"
+#include "vector_functions.h"
 #include "cuda.h"
 
 // Which functions clang's headers declare depends on the architecture, which the host has not.

@@ -1,6 +1,8 @@
 // Arrays, textures and surfaces: types, and the host's functions.
 #ifndef REUSELENS_TEXTURE_TYPES_H
 #define REUSELENS_TEXTURE_TYPES_H
+// By this name programs ask whether CUDA's header is there.
+#define __TEXTURE_TYPES_H__
 #include "driver_types.h"
 
 enum cudaChannelFormatKind {

@@ -1,6 +1,8 @@
 // CUDA's vector types, `dim3`, and the functions that make them.
 #ifndef REUSELENS_VECTOR_TYPES_H
 #define REUSELENS_VECTOR_TYPES_H
+// By this name programs ask whether CUDA's header is there.
+#define __VECTOR_TYPES_H__
 #include "host_defines.h"
 
 // Vectors of two and four are aligned as one word of their size, up to 16 bytes.
