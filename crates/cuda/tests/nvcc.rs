@@ -215,6 +215,10 @@ fn layout() -> String {
         "cudaLaunchConfig_t::numAttrs",
         "cudaLaunchAttribute::val",
         "cudaMemLocation::id",
+        "cudaMemPoolProps::maxSize",
+        "cudaMemPoolProps::reserved",
+        "cudaMemAccessDesc::flags",
+        "cudaAccessPolicyWindow::missProp",
     ];
     let places = fields.map(|field| {
         let (structure, name) = field.split_once("::").unwrap();

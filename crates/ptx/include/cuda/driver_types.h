@@ -369,21 +369,27 @@ typedef enum cudaLaunchAttributeID {
   cudaLaunchAttributeProgrammaticEvent = 7,
   cudaLaunchAttributePriority = 8
 } cudaLaunchAttributeID;
+typedef enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2
+} cudaAccessProperty;
+typedef struct cudaAccessPolicyWindow {
+  void *base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  cudaAccessProperty hitProp, missProp;
+} cudaAccessPolicyWindow;
 typedef union cudaLaunchAttributeValue {
   char pad[64];
   int cooperative, priority, programmaticStreamSerializationAllowed;
-  struct {
-    void *base_ptr;
-    size_t num_bytes;
-    float hitRatio;
-    int hitProp, missProp;
-  } accessPolicyWindow;
+  cudaAccessPolicyWindow accessPolicyWindow;
   struct {
     unsigned x, y, z;
   } clusterDim;
 } cudaLaunchAttributeValue;
-#define cudaStreamAttrValue cudaLaunchAttributeValue
-#define cudaStreamAttrID cudaLaunchAttributeID
+typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+typedef cudaLaunchAttributeID cudaStreamAttrID;
 typedef struct cudaLaunchAttribute_st {
   cudaLaunchAttributeID id;
   char pad[8 - sizeof(cudaLaunchAttributeID)];
