@@ -1,8 +1,8 @@
 //! [`AdvisedKernels`]: the analyses of the crate `gpu-advisor`, on the kernels of a run.
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BranchExecutions, BranchReport,
-    GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BlockUse, BranchExecutions,
+    BranchReport, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
 };
 use reuselens_ptx::{
     BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats, WarpAccess, launch_record,
@@ -87,9 +87,11 @@ impl KernelWatch for AdvisedKernels {
         context: &LaunchContext,
     ) -> Result<(), String> {
         let record = launch_record(kernel, launch);
-        let shared_bytes = kernel.shared_bytes() + launch.shared;
-        self.advisor
-            .begin_with_shared(&record, context.clone(), shared_bytes);
+        let used = BlockUse {
+            shared_bytes: kernel.shared_bytes() + launch.shared,
+            has_exchange: kernel.has_exchange(),
+        };
+        self.advisor.begin_with(&record, context.clone(), used);
         Ok(())
     }
 

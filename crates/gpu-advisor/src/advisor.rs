@@ -11,7 +11,9 @@ use crate::caches::CacheSimulator;
 use crate::kernel::KernelTotals;
 use crate::neighbours::{KeptBlocks, is_chosen};
 use crate::tally::Tally;
-use crate::{AdvisorOptions, BranchReport, InstructionCounts, KernelReport, LaunchContext};
+use crate::{
+    AdvisorOptions, BlockUse, BranchReport, InstructionCounts, KernelReport, LaunchContext,
+};
 
 /// Analyses launches, one after the other, and sums them by kernel and call path.
 ///
@@ -61,19 +63,19 @@ impl Advisor {
         }
     }
 
-    /// As [`begin_with_shared`](Self::begin_with_shared), of blocks without shared memory.
+    /// As [`begin_with`](Self::begin_with), of blocks without shared memory whose threads exchange
+    /// nothing.
     pub fn begin(&mut self, launch: &Launch, context: LaunchContext) {
-        self.begin_with_shared(launch, context, 0);
+        self.begin_with(launch, context, BlockUse::default());
     }
 
-    /// A kernel is about to run, whose blocks have this many bytes of shared memory: they limit how
-    /// many the cache model holds at the same time. A launch before it that was not ended ends now.
-    pub fn begin_with_shared(
-        &mut self,
-        launch: &Launch,
-        context: LaunchContext,
-        shared_bytes: u64,
-    ) {
+    /// A kernel is about to run, whose blocks use this. A launch before it that was not ended ends
+    /// now.
+    pub fn begin_with(&mut self, launch: &Launch, context: LaunchContext, used: BlockUse) {
+        let BlockUse {
+            shared_bytes,
+            has_exchange,
+        } = used;
         self.end_running();
         let kernel = self.kernel(launch, context.call_path);
         if let Some(caches) = &mut self.caches {
@@ -81,7 +83,8 @@ impl Advisor {
             caches.begin(launch.warps(), shared_bytes, launch.grid.count(), bypassing);
         }
         let number = self.kernels[kernel].begin(shared_bytes);
-        let is_mapped = self.options.mapped_accesses > 0 && is_chosen(number);
+        let may_map = self.options.mapped_accesses > 0 && !has_exchange && shared_bytes == 0;
+        let is_mapped = may_map && is_chosen(number);
         self.running = Some(Running {
             kernel,
             mapped: is_mapped.then(|| (launch.clone(), number, KeptBlocks::default())),
@@ -169,7 +172,9 @@ impl Advisor {
             return;
         };
         let kernel = &mut self.kernels[running.kernel];
-        if let Some((launch, number, kept)) = running.mapped.take() {
+        // A stream does not tell before it whether there is shared memory.
+        let has_shared = running.tally.banks.all().requests > 0;
+        if let Some((launch, number, kept)) = running.mapped.take().filter(|_| !has_shared) {
             kernel.map(&launch, number, kept);
         }
         let caches = self.caches.as_mut().map(|caches| {

@@ -194,7 +194,11 @@ impl Planner<'_> {
             }
             InputKind::C => {
                 // nvcc leaves C to gcc, which only warned of these up to its version 13.
-                let warned = ["implicit-function-declaration", "implicit-int", "int-conversion"];
+                let warned = [
+                    "implicit-function-declaration",
+                    "implicit-int",
+                    "int-conversion",
+                ];
                 let warned = warned.map(|it| format!("-Wno-error={it}").into());
                 [self.clang(), vec!["-x".into(), "c".into()], warned.into()].concat()
             }

@@ -13,7 +13,8 @@ pub static RULE: FindingRule = FindingRule {
     title: "Threads that should be neighbours",
     what: "Kernels whose threads share sectors of 32 bytes with threads of other warps, so that \
            another order of threads needs fewer: at least 10 % of the kernel's sectors, and 1 % of \
-           the run's. Looked at are the first blocks of a few launches.",
+           the run's. Looked at are the first blocks of a few launches, of kernels whose threads \
+           exchange nothing: no shared memory, barriers, shuffles, votes or products of matrices.",
     why: "What one warp fetches for a few of its threads, other warps fetch again.",
     example: Example {
         before: "i = threadIdx.x * n + blockIdx.x; x = a[i];",

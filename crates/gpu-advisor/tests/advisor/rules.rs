@@ -2,9 +2,9 @@
 
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BranchExecutions, BranchReport, CopySum, Direction, GpuModel,
-    InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange,
-    OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
+    Advisor, AdvisorOptions, BlockUse, BranchExecutions, BranchReport, CopySum, Direction,
+    GpuModel, InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject,
+    ObjectRange, OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
 };
 use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
 
@@ -465,6 +465,39 @@ fn threads_of_other_warps_that_share_sectors_should_be_neighbours() {
     let evidence = finding.evidence.join(" ");
     for part in ["access 256 sectors", "32 (87.5 % fewer)"] {
         assert!(evidence.contains(part), "{evidence}");
+    }
+}
+
+#[test]
+fn threads_that_exchange_data_stay_where_they_are() {
+    let scattered = |thread: u64| thread % 32 * 8 + thread / 32;
+    let options = AdvisorOptions {
+        mapped_accesses: 1 << 17,
+        ..AdvisorOptions::default()
+    };
+    // By barriers and shuffles, by shared memory, and by accesses to it alone.
+    for (shared_bytes, has_exchange, with_access) in
+        [(0, true, false), (128, false, false), (0, false, true)]
+    {
+        let used = BlockUse {
+            shared_bytes,
+            has_exchange,
+        };
+        let mut records = gather(scattered);
+        if with_access {
+            records.push(access(1, 9, Space::Shared, |lane| 4 * lane));
+        }
+        let mut advisor = Advisor::new(options);
+        advisor.begin_with(&launch(4, 64), context(), used);
+        for block in 0..4 {
+            let mut open = advisor.open().unwrap();
+            for record in records.iter().filter(|record| record.block == block) {
+                open.record(&record.row());
+            }
+            advisor.close(open);
+        }
+        advisor.end(InstructionCounts::default());
+        assert_eq!(advisor.finish().remove(0).mapping, None);
     }
 }
 

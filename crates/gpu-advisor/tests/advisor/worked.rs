@@ -3,9 +3,9 @@
 
 use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, BypassOracle,
-    GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LaunchMetric,
-    Statistic, StorePolicy, metrics,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BlockUse, BranchExecutions, BranchReport,
+    BypassOracle, GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
+    LaunchMetric, Statistic, StorePolicy, metrics,
 };
 use reuselens_warp::WarpKind;
 
@@ -133,7 +133,11 @@ fn shared_memory_limits_the_blocks_of_a_multiprocessor() {
     let waves = |shared_bytes| {
         let mut advisor = Advisor::new(options);
         let launch = launch(2, 32);
-        advisor.begin_with_shared(&launch, LaunchContext::default(), shared_bytes);
+        let used = BlockUse {
+            shared_bytes,
+            ..BlockUse::default()
+        };
+        advisor.begin_with(&launch, LaunchContext::default(), used);
         for _ in 0..2 {
             let block = advisor.open().unwrap();
             advisor.close(block);
