@@ -185,6 +185,17 @@ static void contexts(CUdevice device)
     CHECK(cuCtxGetCurrent(&current));
     EXPECT(current == primary);
     EXPECT_ERROR(cuCtxSetCurrent(own), CUDA_ERROR_INVALID_CONTEXT);
+    // All that a part of a device needs is left out: an ordinary context.
+    CUctxCreateParams parts = {0};
+    CHECK(cuCtxCreate(&own, &parts, 0, device));
+    CUdevice found;
+    CHECK(cuCtxSetCurrent(primary));
+    CHECK(cuCtxGetDevice_v2(&found, own));
+    EXPECT(found == device);
+    CHECK(cuCtxSynchronize_v2(own));
+    CHECK(cuCtxDestroy(own));
+    EXPECT_ERROR(cuCtxSynchronize_v2(own), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxSetCurrent(primary));
 }
 
 static char *contents(const char *path)

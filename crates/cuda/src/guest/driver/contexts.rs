@@ -144,24 +144,49 @@ pub extern "C" fn cuCtxCreate_v2(to: *mut usize, flags: u32, number: i32) -> u32
     create(to, flags, number)
 }
 
+/// What a context of a part of the device needs (`CUctxCreateParams`); an ordinary one where all of
+/// it is 0.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CreateParams {
+    affinities: usize,
+    affinity_count: i32,
+    graphics: usize,
+}
+
+fn create_part() -> u32 {
+    super::missing::refuse("cuCtxCreate for a part of the device")
+}
+
 /// The same with what a context of a part of the device needs; that is not provided.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxCreate_v3(
     to: *mut usize,
-    parts: usize,
-    _count: i32,
+    affinities: usize,
+    count: i32,
     flags: u32,
     number: i32,
 ) -> u32 {
-    cuCtxCreate_v4(to, parts, flags, number)
+    match affinities == 0 || count == 0 {
+        true => create(to, flags, number),
+        false => create_part(),
+    }
 }
 
 /// As [`cuCtxCreate_v3`].
 #[unsafe(no_mangle)]
-pub extern "C" fn cuCtxCreate_v4(to: *mut usize, parts: usize, flags: u32, number: i32) -> u32 {
-    match parts {
-        0 => create(to, flags, number),
-        _ => super::missing::refuse("cuCtxCreate for a part of the device"),
+pub extern "C" fn cuCtxCreate_v4(
+    to: *mut usize,
+    params: *const CreateParams,
+    flags: u32,
+    number: i32,
+) -> u32 {
+    // SAFETY: the program passes it, or null.
+    let is_part = unsafe { params.as_ref() }
+        .is_some_and(|params| params.affinity_count != 0 || params.graphics != 0);
+    match is_part {
+        false => create(to, flags, number),
+        true => create_part(),
     }
 }
 
@@ -225,6 +250,27 @@ pub extern "C" fn cuCtxGetDevice(to: *mut i32) -> u32 {
     returned(current().and_then(|_| store(to, 0)))
 }
 
+/// The context that a call names, or the current one.
+fn named(context: usize) -> Result<usize, Status> {
+    match context {
+        0 => current(),
+        context => flags_of(context).map(|_| context),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetDevice_v2(to: *mut i32, context: usize) -> u32 {
+    returned(named(context).and_then(|_| store(to, 0)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSynchronize_v2(context: usize) -> u32 {
+    match named(context) {
+        Ok(_) => devices::cudaDeviceSynchronize(),
+        Err(status) => returned(Err(status)),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetFlags(to: *mut u32) -> u32 {
     returned(current().and_then(|context| store(to, flags_of(context)?)))
@@ -233,11 +279,7 @@ pub extern "C" fn cuCtxGetFlags(to: *mut u32) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetApiVersion(context: usize, to: *mut u32) -> u32 {
     const VERSION: u32 = 3020;
-    let context = match context {
-        0 => current(),
-        context => flags_of(context).map(|_| context),
-    };
-    returned(context.and_then(|_| store(to, VERSION)))
+    returned(named(context).and_then(|_| store(to, VERSION)))
 }
 
 #[unsafe(no_mangle)]

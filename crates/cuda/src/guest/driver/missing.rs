@@ -30,9 +30,9 @@ missing! {
     cuCoredumpGetAttribute cuCoredumpGetAttributeGlobal cuCoredumpSetAttribute
     cuCoredumpSetAttributeGlobal cuCtxAttach cuCtxCreate cuCtxDestroy cuCtxDetach
     cuCtxDisablePeerAccess cuCtxEnablePeerAccess cuCtxFromGreenCtx cuCtxGetCacheConfig
-    cuCtxGetDevResource cuCtxGetDevice_v2 cuCtxGetExecAffinity cuCtxGetId cuCtxGetSharedMemConfig
+    cuCtxGetDevResource cuCtxGetExecAffinity cuCtxGetId cuCtxGetSharedMemConfig
     cuCtxPopCurrent cuCtxPushCurrent cuCtxRecordEvent cuCtxResetPersistingL2Cache
-    cuCtxSetCacheConfig cuCtxSetFlags cuCtxSetSharedMemConfig cuCtxSynchronize_v2 cuCtxWaitEvent
+    cuCtxSetCacheConfig cuCtxSetFlags cuCtxSetSharedMemConfig cuCtxWaitEvent
     cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
     cuDevSmResourceSplitByCount cuDeviceGetByPCIBusId cuDeviceGetDevResource
     cuDeviceGetExecAffinitySupport cuDeviceGetGraphMemAttribute cuDeviceGetHostAtomicCapabilities
