@@ -15,7 +15,7 @@ const FRAME: &str = "\
 static unsigned char data[1024];
 static unsigned long a[64], b[64], c[64];
 static unsigned next, seed = 12345;
-static unsigned choice(void) { return data[next++ & 1023]; }
+static unsigned choice(void) { return next < 4000 ? data[next++ & 1023] : 0; }
 void *memset(void *to, int value, unsigned long bytes) {
     volatile char *at = to;
     while (bytes--) *at++ = value;
