@@ -29,9 +29,9 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 TARGETS = sorted(path.stem for path in (HERE / "src/targets").glob("*.rs"))
 # What a target's corpus may have: inputs, and bytes of one of them.
 MOST_INPUTS, MOST_BYTES = 60, 4096
-# Seconds after which an input hangs, and after which it is slow. A machine with other work to do runs
-# a target some times slower.
-HANGS, SLOW = 60, 10
+# Seconds after which an input hangs, and after which it is slow, by the profile of the build: `ci` is
+# not optimised. A machine with other work to do runs a target some times slower.
+LIMITS = {"release": (60, 10), "ci": (300, 60)}
 # Up to which size an input is printed.
 PRINTED = 1024
 # The inputs that libFuzzer writes because it dislikes them.
@@ -76,14 +76,15 @@ def show(path):
     return shown
 
 
-def turn(binary, name, seconds, seed):
+def turn(binary, name, seconds, seed, limits):
     """Runs one target for a while. An input that is slow or leaves unfinished files fails too."""
+    hangs, slow = limits
     found, corpus = folders(name)
     before = artifacts(found)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="reuselens-turn-") as temporary:
         status, said = run(binary, name, temporary, [
-            f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={HANGS}", f"-report_slow_units={SLOW}",
+            f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={hangs}", f"-report_slow_units={slow}",
             "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={found}/", str(found), str(corpus)])
         left = [path.name for path in Path(temporary).rglob("*partial*")]
     executed = re.search(r"number_of_executed_units: +(\d+)", said)
@@ -99,12 +100,12 @@ def turn(binary, name, seconds, seed):
     return Turn(time.monotonic() - begun, executions, "\n".join(reasons) or None)
 
 
-def keep(binary, name):
+def keep(binary, name, hangs):
     """Replaces what was kept of a target by the smallest inputs that together reach all code."""
     found, corpus = folders(name)
     with tempfile.TemporaryDirectory() as merged, tempfile.TemporaryDirectory() as temporary:
         said = run(binary, name, temporary, [
-            "-merge=1", f"-timeout={HANGS}", f"-artifact_prefix={temporary}/", merged, str(corpus), str(found)])[1]
+            "-merge=1", f"-timeout={hangs}", f"-artifact_prefix={temporary}/", merged, str(corpus), str(found)])[1]
         inputs = sorted(Path(merged).iterdir(), key=lambda path: (path.stat().st_size, path.name))
         inputs = [path for path in inputs if path.stat().st_size <= MOST_BYTES]
         if not inputs:
@@ -156,7 +157,7 @@ def fuzz(binary, name, options, number):
     # 0 is libFuzzer's word for the clock.
     word = f"{options.seed} {name} {number}".encode()
     seed = int(hashlib.sha256(word).hexdigest()[:7], 16) + 1 if options.seed else 0
-    ran = turn(binary, name, options.each, seed)
+    ran = turn(binary, name, options.each, seed, LIMITS.get(options.profile, LIMITS["release"]))
     # One write to the output, so that two jobs do not mix their lines.
     said = f"{name}: {ran.executions:,} executions in {ran.seconds:.0f} s"
     if ran.failed:
@@ -177,7 +178,7 @@ def main():
     names = options.targets or TARGETS
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.keep:
-            for line in pool.map(lambda name: keep(binary, name), names):
+            for line in pool.map(lambda name: keep(binary, name, LIMITS["ci"][0]), names):
                 print(line, flush=True)
             return 0
         turns = [(name, number) for number in range(options.rounds) for name in names]
