@@ -7,6 +7,7 @@ use object::{Object, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
 use reuselens_testing::has;
 use reuselens_trace::Module;
+use reuselens_units::Bytes;
 
 const PROGRAM: &str = "\
 struct node { struct node *next; long value; };
@@ -134,8 +135,11 @@ fn a_file_that_is_read_ahead_has_the_same_names() {
             .iter()
             .any(|variable| variable.element_bytes == 16)
     );
-    assert_eq!(names(&mut Loader::reading_ahead()), expected);
-    let mut loader = Loader::reading_ahead();
+    assert_eq!(
+        names(&mut Loader::reading_ahead(true, Bytes(64 << 20))),
+        expected
+    );
+    let mut loader = Loader::reading_ahead(true, Bytes(64 << 20));
     loader.statics(&module);
     std::fs::remove_file(&binary).unwrap();
     assert_eq!(names(&mut loader), expected);

@@ -57,6 +57,10 @@ impl<S: Source> Source for DamageWatch<S> {
         self.source.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.source.read_ahead_within(most);
+    }
+
     fn is_of_one_thread(&self) -> bool {
         false
     }

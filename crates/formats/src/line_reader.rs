@@ -75,6 +75,8 @@ impl<F: LineFormat> Source for LineReader<F> {
         Bytes(0)
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

@@ -179,6 +179,8 @@ impl<L: RecordLayout> Source for RecordReader<L> {
     fn memory(&self) -> Bytes {
         Bytes(0)
     }
+
+    fn read_ahead_within(&mut self, _most: Bytes) {}
 }
 
 impl<L: RecordLayout> Segmented for RecordReader<L> {

@@ -306,6 +306,8 @@ struct Analysis {
     gathered: Columns,
     counts: Box<dyn Counts>,
     budget: Budget,
+    /// Bytes that the source may read ahead.
+    ahead: Bytes,
 }
 
 /// Item accesses that are counted together where they may be: enough that handing them over costs
@@ -325,6 +327,7 @@ impl Analysis {
                 looks: Looks::new(),
                 others: Bytes(0),
             },
+            ahead: options.memory_ahead(),
         })
     }
 
@@ -361,6 +364,7 @@ impl Analysis {
         } else if self.attribution.folds() {
             source.project(Projection::Repeats);
         }
+        source.read_ahead_within(self.ahead);
         let mut block = Block::new();
         let mut begun = false;
         loop {

@@ -118,11 +118,13 @@ impl Attribution {
         }
     }
 
-    /// Reads symbols while the trace is read, unless the analysis is to have one thread, or needs
-    /// no names.
+    /// Reads symbols while the trace is read, as far as there is memory for them, unless the
+    /// analysis is to have one thread, or needs no names. (With one thread the same memory is
+    /// counted: an analysis ends at the same access with any number.)
     pub fn reading_ahead(mut self, options: &AnalysisOptions) -> Self {
-        if options.threads != Some(NonZeroUsize::MIN) && !options.is_totals_only() {
-            self.loader = Loader::reading_ahead();
+        if !options.is_totals_only() {
+            let has_threads = options.threads != Some(NonZeroUsize::MIN);
+            self.loader = Loader::reading_ahead(has_threads, options.memory_ahead());
         }
         self
     }
@@ -183,7 +185,7 @@ impl Attribution {
     /// What it holds, and what the profile will take, which is made beside it at the end.
     pub fn memory(&self) -> Bytes {
         let profile = self.cells() as u64 * PROFILE_CELL;
-        self.attributor.memory() + Bytes(profile)
+        self.attributor.memory() + Bytes(profile) + self.loader.memory()
     }
 
     pub fn event(&mut self, event: Event) {

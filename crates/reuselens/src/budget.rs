@@ -42,6 +42,14 @@ impl AnalysisOptions {
         self.memory_limit.unwrap_or(Bytes(u64::MAX))
     }
 
+    /// The most memory for what is read before it is needed: for decoded blocks, and as much for
+    /// debug information. That may take time from the analysis, and never room that its tables
+    /// need: where there is little, a block is decoded when it is taken, and a name is looked up
+    /// when the tables are gone.
+    pub(crate) fn memory_ahead(&self) -> Bytes {
+        Bytes(self.memory_limit().get() / 8)
+    }
+
     /// The threads that the analysis may work on.
     pub(crate) fn threads(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(reuselens_workers::processors)

@@ -238,6 +238,10 @@ impl Source for LineStatements<'_> {
         self.source.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.source.read_ahead_within(most);
+    }
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

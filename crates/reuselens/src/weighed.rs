@@ -121,6 +121,7 @@ impl Weighing {
         options: &AnalysisOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<EarlyEnd>, Error> {
+        source.read_ahead_within(options.memory_ahead());
         let mut requests = Requests::default();
         let mut block = Block::new();
         loop {

@@ -222,6 +222,8 @@ impl Source for Ids {
         Bytes(0)
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

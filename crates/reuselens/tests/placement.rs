@@ -102,6 +102,8 @@ impl Source for Program {
         Bytes(0)
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _: Projection) -> bool {
         false
     }

@@ -22,6 +22,7 @@ use crate::row_classifier::{RowBatch, classes};
 use crate::{MAX_BLOCK_ROWS, MAX_TEMPLATE_BLOCK_ROWS, events};
 use reuselens_io::varint::{Cursor, Damage};
 use reuselens_trace::{Block, Event, MAX_TEMPLATE_ROWS, ProcessId, Repeats, ThreadId};
+use reuselens_units::Bytes;
 
 mod items;
 
@@ -97,6 +98,11 @@ impl ChunkDecoder {
             batch: Box::new(RowBatch::new()),
             deferred: None,
         }
+    }
+
+    /// Bytes of the rows of a block that are held.
+    pub(super) fn memory(&self) -> Bytes {
+        self.scratch.memory()
     }
 
     /// Begins with the chunk `plain`. `address_only`: whether the items of named accesses follow

@@ -4,21 +4,26 @@
 //!
 //! *Invariant:* both deliver the same pieces in the same order, whatever the number of threads. In
 //! a pool every chunk has a queue of its own, so the reader takes chunk after chunk in whatever
-//! order they are done. What is decoded and not yet taken is bounded: by the number of chunks, and
-//! within a chunk, which a forger can make large, by what a queue holds.
+//! order they are done. What is decoded and not yet taken is bounded by its bytes
+//! ([`ReadAhead`]): the bytes of a row differ by a factor of ten thousand between a loop that is
+//! one repeat and calls of an allocator.
+
+mod waiting;
 
 use std::collections::VecDeque;
 use std::io::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Block, Event, ItemProjection};
+use reuselens_units::Bytes;
 use reuselens_workers::{Worker, lock, spawn};
 
 use crate::decode::{ChunkDecoder, ChunkPiece};
+use waiting::{ChunkBytes, WaitingBytes};
 
 /// The form in which a reader delivers blocks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,14 +67,14 @@ pub(super) enum Decoders {
 }
 
 impl Decoders {
-    /// A pool of up to `threads` threads, as many as the system gives. With 0 or 1, and if it gives
-    /// none, a serial decoder.
+    /// A pool of up to `threads` threads, as many as the system gives, which hold up to `ahead`.
+    /// With 0 or 1 thread, and if the system gives none, a serial decoder.
     ///
     /// # Errors
     /// If there is no memory for zstd's state.
-    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Decoders> {
+    pub(super) fn new(threads: usize, form: BlockForm, ahead: Bytes) -> Result<Decoders> {
         if threads > 1
-            && let Some(pool) = DecoderPool::new(threads, form)?
+            && let Some(pool) = DecoderPool::new(threads, form, ReadAhead::new(ahead))?
         {
             return Ok(Decoders::Pool(pool));
         }
@@ -136,6 +141,15 @@ impl Decoders {
         }
     }
 
+    /// Bytes that a serial decoder holds beside the block that was taken last; 0 of a pool, whose
+    /// bound is known.
+    pub(super) fn memory(&self) -> Bytes {
+        match self {
+            Decoders::Serial { decoder, spare, .. } => decoder.memory() + spare.memory(),
+            Decoders::Pool(_) => Bytes(0),
+        }
+    }
+
     /// Takes the memory of a block, to use it again.
     pub(super) fn give_back(&mut self, block: Block) {
         match self {
@@ -199,6 +213,12 @@ impl SerialDecoder {
         self.chunk.map(|(start, _)| start)
     }
 
+    /// Bytes held: of the unpacked chunk, and of blocks.
+    fn memory(&self) -> Bytes {
+        let plain = Bytes(self.plain.capacity() as u64);
+        plain + self.block.memory() + self.decoder.memory()
+    }
+
     /// Begins with a chunk; see [`ChunkDecoder::begin`]. An error is delivered by [`Self::next`].
     pub(super) fn begin(&mut self, chunk: &Stored, address_only: bool) {
         let unpacked = self.unpacker.unpack(chunk, &mut self.plain);
@@ -234,15 +254,44 @@ const PART_SIZE: usize = 1 << 17;
 const ROW_SIZE: usize = 4;
 /// The size of a piece besides its rows.
 const PIECE_SIZE: usize = 16 * ROW_SIZE;
-/// Parts of a chunk that may wait: more than a writer's chunks have, so that no decoder waits for
-/// another.
-const WAITING_PARTS: usize = 48;
+/// Bytes of a part, however few may be held: a thread is woken for each.
+const SMALLEST_PART: usize = 64 << 10;
 /// Blocks whose memory is kept to be used again.
 const SPARE_BLOCKS: usize = 512;
+
+/// How a pool divides the bytes that it may hold. A chunk may be as large as a forger makes it, so
+/// none of these is its size.
+///
+/// With four threads, five chunks are begun: beside what waits (3/8), four of them may have one
+/// part that waits (1/8), the four threads and the reader have one in hand (5/32), and the spare
+/// blocks have a quarter. A part is larger than its share if its one block is, or if the share is
+/// less than [`SMALLEST_PART`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ReadAhead {
+    /// Of a part.
+    part: usize,
+    /// Of parts that wait.
+    waiting: usize,
+    /// Of spare blocks.
+    spare: usize,
+}
+
+impl ReadAhead {
+    fn new(all: Bytes) -> ReadAhead {
+        let all = usize::try_from(all.get()).unwrap_or(usize::MAX);
+        ReadAhead {
+            part: (all / 32).max(SMALLEST_PART),
+            waiting: all / 8 * 3,
+            spare: all / 4,
+        }
+    }
+}
 
 /// Some pieces of a chunk; in its last part also how it ended.
 struct ChunkPart {
     pieces: Vec<Decoded>,
+    /// Bytes held by the pieces.
+    bytes: usize,
     ended: Option<Taken>,
 }
 
@@ -250,7 +299,8 @@ struct ChunkPart {
 struct DecodeJob {
     chunk: Arc<Stored>,
     address_only: bool,
-    parts: SyncSender<ChunkPart>,
+    parts: Sender<ChunkPart>,
+    waiting: Arc<ChunkBytes>,
 }
 
 /// A chunk that is being decoded. The stored bytes stay, in case it must be decoded anew.
@@ -259,12 +309,52 @@ struct PendingChunk {
     parts: Receiver<ChunkPart>,
     pieces: std::vec::IntoIter<Decoded>,
     ended: Option<Taken>,
+    waiting: Arc<ChunkBytes>,
+    shared: Arc<PoolShared>,
+}
+
+impl Drop for PendingChunk {
+    /// A decoder that waits for room goes on, and finds that nobody takes its parts.
+    fn drop(&mut self) {
+        self.shared.waiting.drop_chunk(&self.waiting);
+    }
+}
+
+/// Blocks whose memory is used again.
+#[derive(Default)]
+struct SpareBlocks {
+    blocks: Vec<Block>,
+    bytes: usize,
+}
+
+impl SpareBlocks {
+    fn pop(&mut self) -> Option<Block> {
+        let block = self.blocks.pop()?;
+        self.bytes -= held(&block);
+        Some(block)
+    }
+
+    /// Keeps a block if all together are at most `most` bytes.
+    fn push(&mut self, block: Block, most: usize) {
+        let bytes = self.bytes + held(&block);
+        if self.blocks.len() < SPARE_BLOCKS && bytes <= most {
+            self.blocks.push(block);
+            self.bytes = bytes;
+        }
+    }
+}
+
+/// The bytes of a block.
+fn held(block: &Block) -> usize {
+    block.memory().get() as usize
 }
 
 /// What the threads of a pool share.
 struct PoolShared {
     jobs: Mutex<Receiver<DecodeJob>>,
-    spare: Mutex<Vec<Block>>,
+    spare: Mutex<SpareBlocks>,
+    waiting: WaitingBytes,
+    ahead: ReadAhead,
 }
 
 /// Threads that decode chunks ahead of the reader.
@@ -283,11 +373,13 @@ impl DecoderPool {
     ///
     /// # Errors
     /// If there is no memory for zstd's state.
-    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Option<DecoderPool>> {
+    fn new(threads: usize, form: BlockForm, ahead: ReadAhead) -> Result<Option<DecoderPool>> {
         let (sender, jobs) = channel();
         let shared = Arc::new(PoolShared {
             jobs: Mutex::new(jobs),
             spare: Mutex::default(),
+            waiting: WaitingBytes::new(ahead.waiting),
+            ahead,
         });
         let mut workers = Vec::new();
         for _ in 0..threads {
@@ -331,11 +423,13 @@ impl DecoderPool {
     }
 
     fn submit(&self, chunk: Arc<Stored>) -> PendingChunk {
-        let (sender, parts) = sync_channel(WAITING_PARTS);
+        let (sender, parts) = channel();
+        let waiting = Arc::<ChunkBytes>::default();
         let job = DecodeJob {
             chunk: Arc::clone(&chunk),
             address_only: self.address_only,
             parts: sender,
+            waiting: Arc::clone(&waiting),
         };
         if let Some(jobs) = &self.jobs {
             // The other end is in `shared`.
@@ -346,6 +440,8 @@ impl DecoderPool {
             parts,
             pieces: Vec::new().into_iter(),
             ended: None,
+            waiting,
+            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -377,6 +473,8 @@ impl DecoderPool {
                 self.end_workers().for_each(Worker::join);
                 unreachable!("a decoder drops its chunk only if it panics");
             };
+            // Now, and not when its pieces are taken: meanwhile the next part is decoded.
+            self.shared.waiting.take(&first.waiting, part.bytes);
             first.pieces = part.pieces.into_iter();
             first.ended = part.ended;
         }
@@ -392,10 +490,7 @@ impl DecoderPool {
 
     /// Takes the memory of a block, to use it again.
     pub(super) fn give_back(&self, block: Block) {
-        let mut spare = lock(&self.shared.spare);
-        if spare.len() < SPARE_BLOCKS {
-            spare.push(block);
-        }
+        lock(&self.shared.spare).push(block, self.shared.ahead.spare);
     }
 }
 
@@ -417,9 +512,10 @@ fn decode_chunks(shared: &PoolShared, decoder: &mut SerialDecoder) {
         };
         decoder.begin(&job.chunk, job.address_only);
         loop {
-            let part = decode_part(decoder, &shared.spare);
+            let part = decode_part(decoder, shared);
             let ended = part.ended.is_some();
-            if job.parts.send(part).is_err() || ended {
+            let wanted = shared.waiting.add(&job.waiting, part.bytes);
+            if !wanted || job.parts.send(part).is_err() || ended {
                 break;
             }
         }
@@ -427,27 +523,32 @@ fn decode_chunks(shared: &PoolShared, decoder: &mut SerialDecoder) {
 }
 
 /// Decodes until a part is full or the chunk is over.
-fn decode_part(decoder: &mut SerialDecoder, spare: &Mutex<Vec<Block>>) -> ChunkPart {
-    let (mut pieces, mut size) = (Vec::new(), 0);
-    while size < PART_SIZE {
-        let piece = match decoder.next(|| lock(spare).pop().unwrap_or_default()) {
+fn decode_part(decoder: &mut SerialDecoder, shared: &PoolShared) -> ChunkPart {
+    let (mut pieces, mut size, mut bytes) = (Vec::new(), 0, 0);
+    let mut ended = None;
+    while size < PART_SIZE && bytes < shared.ahead.part {
+        let piece = match decoder.next(|| lock(&shared.spare).pop().unwrap_or_default()) {
             Taken::Piece(piece) => piece,
-            ended => {
-                let ended = Some(ended);
-                return ChunkPart { pieces, ended };
+            end => {
+                ended = Some(end);
+                break;
             }
         };
-        size += match &piece {
-            Decoded::Block(block) => {
-                let others = block.item_batch.rows as usize + block.repeats.numbers.len();
-                ROW_SIZE * block.len() + others + PIECE_SIZE
-            }
-            Decoded::Event(_) => PIECE_SIZE,
-        };
+        size += PIECE_SIZE;
+        bytes += size_of::<Decoded>();
+        if let Decoded::Block(block) = &piece {
+            let others = block.item_batch.rows as usize + block.repeats.numbers.len();
+            size += ROW_SIZE * block.len() + others;
+            bytes += held(block);
+        }
         pieces.push(piece);
     }
     ChunkPart {
         pieces,
-        ended: None,
+        bytes,
+        ended,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,9 @@ use reuselens_trace::{
 /// The most threads that decode unless more are asked for: four deliver faster than any analysis
 /// takes.
 const MAX_THREADS: usize = 4;
+/// Bytes of decoded blocks that are held ahead unless fewer are asked for: the rows of four chunks
+/// of a writer are less, so no decoder waits for another.
+const MOST_AHEAD: Bytes = Bytes(128 << 20);
 /// Bytes of items for which item accesses are delivered. Smaller items are straddled too often;
 /// larger ones would swallow ranges that are too long to be any.
 const ITEM_BYTES: RangeInclusive<u64> = 16..=1 << 32;
@@ -39,7 +42,8 @@ const ITEM_BYTES: RangeInclusive<u64> = 16..=1 << 32;
 ///
 /// Chunks of a file are decoded by some threads, ahead of the reader; what is delivered does not
 /// depend on how many there are. Memory: with one thread one chunk before decoding and one block;
-/// with more, up to one decoded chunk of about 20 MiB for each and one that is being read.
+/// with more, one chunk before decoding for each, and decoded blocks of up to 128 MiB, or of as
+/// many bytes as [`Source::read_ahead_within`] says.
 pub struct Reader {
     input: Input,
     header: Header,
@@ -55,6 +59,8 @@ pub struct Reader {
     segment: Option<SegmentChunks>,
     /// The form in which blocks are delivered.
     form: BlockForm,
+    /// Bytes of decoded blocks that may be held ahead.
+    ahead: Bytes,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The ending, or why there is none; found ahead of what is delivered.
@@ -98,6 +104,7 @@ impl Reader {
             part: None,
             segment: None,
             form: BlockForm::Rows,
+            ahead: MOST_AHEAD,
             ending: None,
             checked: false,
             over: false,
@@ -159,7 +166,7 @@ impl Reader {
     }
 
     fn decoders(&self) -> Result<Decoders, TraceError> {
-        Decoders::new(self.threads, self.form).map_err(|error| self.failed(error))
+        Decoders::new(self.threads, self.form, self.ahead).map_err(|error| self.failed(error))
     }
 
     /// Delivers the next piece, and keeps the decoders busy.
@@ -340,8 +347,14 @@ impl Source for Reader {
         false
     }
 
+    /// What may be read ahead, also where one thread decodes: the number of threads is that of the
+    /// processors, on which no result may depend.
     fn memory(&self) -> Bytes {
-        Bytes(0)
+        self.ahead
+    }
+
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.ahead = most.min(MOST_AHEAD);
     }
 }
 

@@ -7,13 +7,25 @@ use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_testing::traces::{Piece, Random, drain, expanded, native, pieces, sample};
 use reuselens_trace::{Block, Event, Kind, Note, Projection, Row, Source, Step};
+use reuselens_units::Bytes;
 
 /// All that `threads` threads find in a file, `with_repeats` or not, and the error in words.
 fn read(bytes: &[u8], threads: usize, with_repeats: bool) -> (Vec<Piece>, Option<String>) {
+    read_within(bytes, threads, with_repeats, Bytes(u64::MAX))
+}
+
+/// [`read`], with so many bytes of blocks ahead.
+fn read_within(
+    bytes: &[u8],
+    threads: usize,
+    with_repeats: bool,
+    ahead: Bytes,
+) -> (Vec<Piece>, Option<String>) {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
     match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
             assert!(!with_repeats || reader.project(Projection::Repeats));
+            reader.read_ahead_within(ahead);
             let (pieces, error) = drain(&mut reader);
             let pieces = if with_repeats {
                 expanded(pieces)
@@ -34,6 +46,10 @@ fn same_for_all(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
             "{threads} threads, with_repeats: {with_repeats}: {:?}",
             serial.1
         );
+    }
+    for ahead in [0, 10_000, 1 << 20] {
+        let within = read_within(bytes, 4, ahead > 0, Bytes(ahead));
+        assert!(within == serial, "{ahead} bytes: {:?}", serial.1);
     }
     serial
 }
@@ -142,6 +158,8 @@ fn threads_end_with_the_reader() {
     for steps in [0, 1, 7, 100] {
         let input = Input::seekable(Cursor::new(bytes.clone()), "trace").unwrap();
         let mut reader = Reader::with_threads(input, 4).unwrap();
+        // Its threads wait for room when it is dropped.
+        reader.read_ahead_within(Bytes(10_000));
         let mut block = Block::new();
         for _ in 0..steps {
             assert_eq!(reader.next(&mut block).unwrap(), Step::Block);

@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use reuselens_units::Bytes;
+
 use crate::{ItemBatch, ProcessId, Repeats, ThreadId};
 
 /// What a row says happened. The numbers are those of the native file and of the shared-memory
@@ -224,6 +226,14 @@ impl Block {
         self.sizes.clear();
         self.pcs.clear();
         self.addrs.clear();
+    }
+
+    /// The memory held, used or not.
+    pub fn memory(&self) -> Bytes {
+        let rows = self.kinds.capacity() * size_of::<Kind>()
+            + self.sizes.capacity()
+            + (self.pcs.capacity() + self.addrs.capacity()) * size_of::<u64>();
+        Bytes((rows + self.item_batch.memory() + self.repeats.memory()) as u64)
     }
 
     /// The number of rows.

@@ -72,6 +72,12 @@ impl ItemBatch {
         self.blocks > 0
     }
 
+    /// Bytes held, used or not.
+    pub(crate) fn memory(&self) -> usize {
+        (self.items.capacity() + self.bases.capacity()) * size_of::<u64>()
+            + self.before.capacity() * size_of::<u32>()
+    }
+
     /// Forgets them and keeps the memory.
     pub fn clear(&mut self) {
         self.items.clear();

@@ -80,6 +80,13 @@ impl Repeats {
         self.rows = 0;
     }
 
+    /// Bytes held, used or not.
+    pub(crate) fn memory(&self) -> usize {
+        self.templates.capacity() * size_of::<RepeatTemplate>()
+            + self.entries.capacity() * size_of::<Repeat>()
+            + self.numbers.capacity() * size_of::<u64>()
+    }
+
     /// Whether the block has all its rows.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.templates.is_empty()

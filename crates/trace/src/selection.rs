@@ -211,6 +211,10 @@ impl<S: Source> Source for Selected<S> {
         self.source.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.source.read_ahead_within(most);
+    }
+
     /// Sizes only: a part of a trace is cut row by row.
     fn project(&mut self, projection: Projection) -> bool {
         projection == Projection::Sizes && self.source.project(projection)

@@ -43,9 +43,16 @@ pub trait Source {
     /// How far along the source is: bytes read and bytes in all, where that is known.
     fn progress(&self) -> Option<(u64, u64)>;
 
-    /// The memory held that grows with what was read, such as the names of a text; buffers and
-    /// tables of a few MiB are not in it. Cost: none to speak of.
+    /// The memory held that grows with what was read, such as the names of a text; and what the
+    /// source may read ahead ([`Self::read_ahead_within`]), whether or not it has yet, so that an
+    /// analysis that keeps to a limit does not depend on how fast the source's threads are. Buffers
+    /// and tables of a few MiB are not in it. Cost: none to speak of.
     fn memory(&self) -> Bytes;
+
+    /// Bounds the blocks that the source holds ready ahead of its caller, if it has threads that
+    /// decode: a source that reads only what is asked for ignores it. One block is held however
+    /// large it is. Call it before the first [`Self::next`].
+    fn read_ahead_within(&mut self, most: Bytes);
 
     /// Asks for blocks in another form. Returns `true` if blocks come in that form from now on;
     /// otherwise nothing changes. Call it before the first [`Self::next`], and with one projection
@@ -148,6 +155,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn memory(&self) -> Bytes {
         (**self).memory()
+    }
+
+    fn read_ahead_within(&mut self, most: Bytes) {
+        (**self).read_ahead_within(most);
     }
 
     fn project(&mut self, projection: Projection) -> bool {

@@ -133,6 +133,10 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.source.read_ahead_within(most);
+    }
+
     fn project(&mut self, projection: Projection) -> bool {
         self.source.project(projection)
     }
@@ -197,6 +201,8 @@ mod tests {
         fn memory(&self) -> Bytes {
             Bytes(0)
         }
+
+        fn read_ahead_within(&mut self, _most: Bytes) {}
 
         fn project(&mut self, _projection: Projection) -> bool {
             false

@@ -32,6 +32,10 @@ impl<S: Source> Source for Unsegmented<S> {
         self.0.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.0.read_ahead_within(most);
+    }
+
     fn project(&mut self, projection: Projection) -> bool {
         self.0.project(projection)
     }

@@ -47,6 +47,10 @@ impl<S: Source> Source for WithRemark<S> {
         self.source.memory()
     }
 
+    fn read_ahead_within(&mut self, most: Bytes) {
+        self.source.read_ahead_within(most);
+    }
+
     /// Sizes only: what has a remark is a part of a trace, which is cut row by row.
     fn project(&mut self, projection: Projection) -> bool {
         projection == Projection::Sizes && self.source.project(projection)

@@ -35,6 +35,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use reuselens_io::{path_of, read_object_file};
 use reuselens_locality::Frame;
 use reuselens_trace::{Kind, Module};
+use reuselens_units::Bytes;
 
 use crate::Warning;
 use crate::hash::FastMap;
@@ -64,8 +65,29 @@ use wait_loops::WaitRule;
 pub struct Loader {
     files: FastMap<(String, Vec<u8>), Option<Opened>>,
     unread: Vec<Unread>,
-    reads_ahead: bool,
+    ahead: Option<DebugAhead>,
     sources: Sources,
+}
+
+/// Which debug information is read before it is asked for.
+struct DebugAhead {
+    /// Whether there are threads for it. What may be held is the same without.
+    has_threads: bool,
+    /// Bytes that may be held, and those that are.
+    most: u64,
+    held: u64,
+}
+
+impl DebugAhead {
+    /// Whether `bytes` more may be held; they are from now on.
+    fn admits(&mut self, bytes: u64) -> bool {
+        let held = self.held.saturating_add(bytes);
+        if held > self.most {
+            return false;
+        }
+        self.held = held;
+        true
+    }
 }
 
 /// A file in use.
@@ -81,6 +103,8 @@ struct Opened {
     is_rust: bool,
     /// Whether it has debug information.
     has_debug: bool,
+    /// Bytes that its debug information takes once it is read, about.
+    debug_bytes: u64,
     /// Of a file whose symbols were stripped: what its functions are called by. Empty for others.
     bounds: FunctionBounds,
     /// Of a file without line numbers: its functions. Empty for others.
@@ -132,13 +156,23 @@ impl Loader {
     }
 
     /// A loader that begins to read the debug information of a module when it opens its file, each
-    /// on a thread of its own, as far as that is no larger than what is good to hold during a run.
-    /// It answers as any other. For callers that have all modules named in the end.
-    pub fn reading_ahead() -> Self {
+    /// on a thread of its own if `has_threads`, as long as that of all modules takes at most `most`
+    /// bytes. It answers as any other. For callers that have all modules named in the end.
+    pub fn reading_ahead(has_threads: bool, most: Bytes) -> Self {
         Loader {
-            reads_ahead: true,
+            ahead: Some(DebugAhead {
+                has_threads,
+                most: most.get(),
+                held: 0,
+            }),
             ..Loader::default()
         }
+    }
+
+    /// Bytes of the debug information that is read ahead, about; the same if there are no threads
+    /// for it.
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.ahead.as_ref().map_or(0, |ahead| ahead.held))
     }
 
     /// The GNU build id of a module's file; empty if it has none, or cannot be read.
@@ -149,10 +183,15 @@ impl Loader {
 
     fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
         let key = (module.path.clone(), module.build_id.clone());
-        let (unread, reads_ahead) = (&mut self.unread, self.reads_ahead);
+        let (unread, ahead) = (&mut self.unread, &mut self.ahead);
         let open = || {
             let mut opened = open(module, unread)?;
-            if reads_ahead && opened.has_debug {
+            if let Some(ahead) = ahead
+                && opened.has_debug
+                && debug_names::is_small(&opened.named)
+                && ahead.admits(opened.debug_bytes)
+                && ahead.has_threads
+            {
                 opened.debug = DebugNames::ahead(&opened.named);
             }
             Some(opened)
@@ -254,6 +293,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     }
     let build_id = build_id.to_vec();
     let has_debug = with_names.section_by_name(".debug_info").is_some();
+    let debug_bytes = debug_names::bytes(with_names);
     let is_rust = language::is_rust(&file);
     let named = separate.map(|Separate { path, file, .. }| CheckedFile { path, file });
     Ok(Opened {
@@ -262,6 +302,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         stubs,
         is_rust,
         has_debug,
+        debug_bytes,
         bounds,
         unlined,
         debug: DebugNames::default(),

@@ -201,6 +201,8 @@ impl Source for FolderReader {
         Bytes(bytes.sum())
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

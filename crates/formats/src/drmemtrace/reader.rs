@@ -394,6 +394,8 @@ impl Source for DrmemtraceReader {
         Bytes(0)
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

@@ -84,6 +84,8 @@ impl Source for TextReader {
         self.words.names.memory()
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }

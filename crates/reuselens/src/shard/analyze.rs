@@ -84,6 +84,7 @@ fn analyze_marked(
         looks: Looks::new(),
         others: Bytes(0),
     };
+    source.read_ahead_within(options.memory_ahead());
     let end = pass.run(source, progress)?;
     let (before, behind) = (pass.before, pass.now);
     let mut head = Head {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use reuselens_units::{Accesses, Bytes};
 
 use super::Reader;
-use crate::decoders::BlockForm;
+use crate::decoders::{BlockForm, Decoders};
 use crate::encode::Totals;
 use crate::index::Index;
 use reuselens_io::chunk::Chunks;
@@ -142,6 +142,8 @@ impl Reader {
             part: None,
             segment: Some(SegmentChunks::new(index, chunks)),
             form: BlockForm::ItemBatch(projection),
+            // Its one thread reads nothing ahead.
+            ahead: Bytes(0),
             start: offset,
             ending: None,
             checked: false,
@@ -192,9 +194,8 @@ impl TraceSegment for Reader {
         Ok(half.map(|half| Box::new(half) as AnySegment))
     }
 
-    /// Not counted: a chunk is small beside what an analysis holds.
     fn buffers(&self) -> Bytes {
-        Bytes(0)
+        self.decoders.as_ref().map_or(Bytes(0), Decoders::memory)
     }
 }
 

@@ -36,6 +36,8 @@ impl Source for Rows {
         Bytes(0)
     }
 
+    fn read_ahead_within(&mut self, _most: Bytes) {}
+
     fn project(&mut self, _projection: Projection) -> bool {
         false
     }
