@@ -242,6 +242,14 @@ impl CauseCounts {
         }
     }
 
+    /// Frees what only counting needs, before names and the profile are made beside the counts: no
+    /// access may be added after that.
+    pub fn end(&mut self) {
+        self.conflicts
+            .iter_mut()
+            .for_each(Conflicts::forget_contents);
+    }
+
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         let chunks = size_of::<ChunkMaker>() as u64;

@@ -157,6 +157,13 @@ impl Conflicts {
         bytes.sum::<usize>() as u64
     }
 
+    /// Frees what the caches hold: nothing is processed after that.
+    pub fn forget_contents(&mut self) {
+        for contents in &mut self.caches {
+            contents.ways = Vec::new();
+        }
+    }
+
     /// Adds the counts to those of the cells, and returns the caches.
     pub fn finish(self, cells: &mut [CellCauses]) -> Vec<SetCache> {
         for (number, cell) in cells.iter_mut().enumerate() {

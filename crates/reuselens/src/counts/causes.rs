@@ -209,6 +209,7 @@ impl CountMethod for Causes {
     fn finish(mut self: Box<Self>) -> Counted {
         let mut counted = self.inner.finish();
         counted.more.carried = self.counts.take_carried();
+        self.counts.end();
         counted.more.causes = Some(self.counts);
         counted
     }
