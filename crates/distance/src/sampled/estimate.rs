@@ -181,7 +181,7 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<CurveWithBou
             curve.widen(|bin| unseen.at(bin));
         }
         // Before it corrects others.
-        let mut off = spatial.slices().off(rest, &result.times, 1.0 - rate);
+        let mut off = spatial.off(rest, &result.times);
         // Items that come once, between the bursts, and are not sampled.
         let once = Some(NEVER_SEEN / rate / rest as f64).filter(|once| *once < 1.0);
         off.iter_mut().for_each(|off| *off += once.unwrap_or(0.0));

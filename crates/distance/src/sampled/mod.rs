@@ -26,9 +26,10 @@
 //!   all times, in slices. How many more or fewer misses it has in all slices than in those with
 //!   bursts, and the error of that by groups of items, is what the bursts may be off. Hot items are
 //!   in all slices, so whether the sample has them does not count. The share of accesses that is
-//!   missing from slices without bursts, because none of their items is sampled, is added. None of
-//!   this is more than chance and 3 / n, the share of the time that n bursts may all have missed
-//!   (the rule of three);
+//!   missing from slices without bursts, because none of their items is sampled, is added; or, if
+//!   that is more, the share of the time in long gaps between sampled accesses that no burst met
+//!   ([`gaps`]): of all that happens there, nothing is known. None of this is more than chance and
+//!   3 / n, the share of the time that n bursts may all have missed (the rule of three);
 //! - what the sample of the items cannot know of items that it does not hold: no more misses than
 //!   the share of accesses that is missing from the sample, and no more than 3 / R items can have:
 //!   with 95 % confidence, a sample at rate R holds some of any larger group (the rule of three);
@@ -43,8 +44,8 @@
 //!
 //! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams;
 //! `tests/bound.rs` on 30 kinds. What no sample can measure is not in it: what fewer than 3/R items
-//! do, for a short time, between the bursts, as far as it is no more than chance makes the number
-//! of sampled accesses; and differences between distances below 1/R.
+//! do between the bursts, for less than 16/R accesses at a time, as far as it is no more than
+//! chance makes the number of sampled accesses; and differences between distances below 1/R.
 //!
 //! # Cost
 //! A hash per access, vectorised; the exact engine for 3 of 100 accesses at a rate of 1 %. Memory:
@@ -54,6 +55,7 @@ mod bins;
 mod bursts;
 mod estimate;
 mod filter;
+mod gaps;
 mod item_sample;
 mod moments;
 mod regression;

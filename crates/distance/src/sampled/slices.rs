@@ -81,9 +81,16 @@ impl Slices {
     /// The share of all accesses by which bursts may be off, for each cache size, because of when
     /// they were: how many more or fewer misses the sampled items have at all times than in the
     /// slices with bursts, each as often as it has bursts, and the error of that. What hot items do
-    /// to the sample they do in all slices, so it does not count. (`left` is the share of the items
-    /// that is not sampled.)
-    pub(super) fn off(&self, accesses: u64, bursts: &[MeasuredTime], left: f64) -> Vec<f64> {
+    /// to the sample they do in all slices, so it does not count. `left` is the share of the items
+    /// that is not sampled, and `gaps` the share of the accesses that no burst met and of which the
+    /// sample has none.
+    pub(super) fn off(
+        &self,
+        accesses: u64,
+        bursts: &[MeasuredTime],
+        left: f64,
+        gaps: f64,
+    ) -> Vec<f64> {
         let factors = self.factors(accesses, bursts);
         let differences = |bin: usize| -> Vec<f64> {
             let of_group = |group: usize| {
@@ -103,7 +110,7 @@ impl Slices {
         // Accesses that are missing from slices without bursts are of items that are not sampled.
         // They may miss or hit.
         let missing = corrected(&all, None, left);
-        let missing = (missing.mean.abs() - missing.deviation).max(0.0);
+        let missing = (missing.mean.abs() - missing.deviation).max(gaps);
         let coarse_off: Vec<f64> = (0..=COARSE)
             .map(|bin| {
                 let more = corrected(&differences(bin), Some(&all), left);
@@ -180,10 +187,10 @@ mod tests {
             end: begin + 5000,
             weight: 1.0,
         };
-        let outside = slices.off(accesses, &[10_000, 50_000, 150_000].map(burst), 0.9);
+        let outside = slices.off(accesses, &[10_000, 50_000, 150_000].map(burst), 0.9, 0.0);
         assert!((outside[8] - 0.1).abs() < 0.03, "{}", outside[8]);
         let everywhere: Vec<_> = (0..40).map(|at| burst(at * 5000)).collect();
-        let everywhere = slices.off(accesses, &everywhere, 0.9);
+        let everywhere = slices.off(accesses, &everywhere, 0.9, 0.0);
         assert!(everywhere[8] < 0.01, "{}", everywhere[8]);
     }
 }

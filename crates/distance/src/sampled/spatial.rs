@@ -3,10 +3,11 @@
 use reuselens_units::{Bytes, Items};
 
 use super::bins::{BINS, bin};
+use super::gaps::Gaps;
 use super::item_sample::ItemSample;
 use super::moments::Moments;
 use super::samples::{SampleSource, Samples};
-use super::slices::Slices;
+use super::slices::{MeasuredTime, Slices};
 use crate::CountingTree;
 
 /// Parts of the sample that vary independently: their differences give the error.
@@ -22,6 +23,8 @@ pub(super) struct Spatial {
     groups: Vec<[f64; BINS + 1]>,
     /// The same by time, for all accesses so far.
     slices: Slices,
+    /// The times without any.
+    gaps: Gaps,
     accesses: u64,
 }
 
@@ -32,6 +35,7 @@ impl Spatial {
             sample: ItemSample::of(tree, seed, threshold),
             groups: vec![[0.0; BINS + 1]; GROUPS],
             slices: Slices::new(),
+            gaps: Gaps::new(),
             accesses: 0,
         }
     }
@@ -47,7 +51,7 @@ impl Spatial {
 
     pub(super) fn memory(&self) -> Bytes {
         let groups = Bytes(size_of_val(&self.groups[..]) as u64);
-        self.sample.memory() + groups + self.slices.memory()
+        self.sample.memory() + groups + self.slices.memory() + self.gaps.memory()
     }
 
     /// The memory of the items alone: what halving the rate halves.
@@ -71,11 +75,13 @@ impl Spatial {
     pub(super) fn process(&mut self, items: &[u64], place: usize, samples: &mut Samples) {
         self.sample.process(items);
         let (rate, hash, begin) = (self.rate(), self.sample.hash(), samples.places.len());
+        let shortest = self.gaps.shortest(rate);
         let places = self.sample.places().iter();
         let accesses = self.sample.items().iter().zip(self.sample.distances());
         for (&at, (&item, &distance)) in places.zip(accesses) {
             let group = (hash.of(item) >> GROUP_SHIFT) as usize % GROUPS;
             let time = self.accesses + u64::from(at);
+            self.gaps.add(time, shortest);
             (self.slices).add(time, group, distance.items(), 1.0 / rate);
             let bin = distance.items().map_or(BINS, bin);
             self.groups[group][bin] += 1.0 / rate;
@@ -86,9 +92,11 @@ impl Spatial {
         samples.end_part(SampleSource::Items, weight, begin);
     }
 
-    /// The sample by time.
-    pub(super) fn slices(&self) -> &Slices {
-        &self.slices
+    /// The share of `accesses` by which bursts may be off because of when they were, for each cache
+    /// size, as far as the sample shows it.
+    pub(super) fn off(&self, accesses: u64, bursts: &[MeasuredTime]) -> Vec<f64> {
+        let gaps = self.gaps.unmet(accesses, self.rate(), bursts);
+        self.slices.off(accesses, bursts, 1.0 - self.rate(), gaps)
     }
 
     /// The misses by cache size, as shares of `accesses`, with the variance between the groups.
