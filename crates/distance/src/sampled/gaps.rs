@@ -64,8 +64,8 @@ impl Gaps {
 
     /// How much larger or smaller the share of gaps is in all `accesses` than in the bursts, beyond
     /// chance. Where some bursts are in gaps and others are not, as with few items that take turns,
-    /// chance is large here, and part of the bound of the bursts anyway. Where no burst is in a gap,
-    /// nothing is known of what happens there.
+    /// chance is large here, and part of the bound of the bursts anyway. Where no burst is in a
+    /// gap, nothing is known of what happens there.
     pub(super) fn unmet(&self, accesses: u64, rate: f64, bursts: &[MeasuredTime]) -> f64 {
         let last = Some((self.next, accesses));
         let last = last.filter(|(begin, end)| end.saturating_sub(*begin) >= self.shortest(rate));
