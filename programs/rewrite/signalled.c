@@ -1,5 +1,6 @@
-// Executes itself again and again while another thread sends it signals: a signal that arrives just before `execve` is handled
-// first, and the call is made after that. The signal is one that a program without a handler for it ignores.
+// Executes itself again and again while another thread sends it signals: a signal that arrives just
+// before `execve` is handled first, and the call is made after that. The signal is one that a
+// program without a handler for it ignores.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

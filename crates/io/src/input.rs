@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::FileError;
 use crate::input::positioned::Positioned;
 use crate::unpack::{Packing, Raw, ReadSeek, Unreadable};
+use crate::{FileError, retry_interrupted};
 pub use places::Places;
 
 /// Bytes held at once. Also the most that [`Input::at_least`] can give.
@@ -360,16 +360,10 @@ impl Input {
             self.end -= self.start;
             self.start = 0;
         }
-        loop {
-            match self.reader.read(&mut self.buffer[self.end..]) {
-                Ok(count) => {
-                    self.end += count.min(self.buffer.len() - self.end);
-                    return Ok(count > 0);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let room = &mut self.buffer[self.end..];
+        let count = retry_interrupted(|| self.reader.read(room))?;
+        self.end += count.min(room.len());
+        Ok(count > 0)
     }
 
     /// The error of the system, or damage in compressed bytes.

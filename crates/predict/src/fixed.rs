@@ -15,10 +15,7 @@ use crate::program::{By, name};
 /// Published predictions take the size of all data; with inputs not much larger than the start of
 /// the program, no way of growing fits then.
 pub fn fixed_data(profiles: &[&Profile]) -> f64 {
-    let counts = profiles
-        .iter()
-        .map(|profile| by_line(profile, FineHistogram::cold));
-    let lines = staying(&counts.collect::<Vec<_>>());
+    let lines = staying(profiles, FineHistogram::cold);
     lines.values().map(|line| line.0 as f64).sum()
 }
 
@@ -29,18 +26,18 @@ pub fn fixed_data(profiles: &[&Profile]) -> f64 {
 /// There are none if their possible error is more than a tenth of the other accesses of the
 /// smallest run.
 pub fn fixed_accesses(profiles: &[&Profile]) -> Vec<ExactHistogram> {
-    let counts = profiles
-        .iter()
-        .map(|profile| by_line(profile, FineHistogram::accesses));
-    let lines = staying(&counts.collect::<Vec<_>>());
+    let lines = staying(profiles, FineHistogram::accesses);
     let sum = |of: fn(&(u64, u64)) -> u64| lines.values().map(of).sum::<u64>() as f64;
     let (fixed, most) = (sum(|line| line.0), sum(|line| line.1));
     let accesses = profiles.iter().map(|profile| profile.histogram.accesses());
     let left = accesses.min().unwrap_or(0) as f64 - fixed;
     let is_known = most - fixed <= left / 10.0;
-    let start = |profile: &&Profile| match is_known {
-        true => exact(&profile.histogram, &histogram_of(profile, &lines)),
-        false => ExactHistogram::new(),
+    let start = |profile: &&Profile| {
+        if is_known {
+            exact(&profile.histogram, &histogram_of(profile, &lines))
+        } else {
+            ExactHistogram::new()
+        }
     };
     profiles.iter().map(start).collect()
 }
@@ -86,12 +83,16 @@ fn exact(all: &ExactHistogram, some: &FineHistogram) -> ExactHistogram {
     found
 }
 
-/// The lines that have equally much in every run: the least and the most of each.
-fn staying(runs: &[BTreeMap<String, u64>]) -> BTreeMap<String, (u64, u64)> {
-    let (first, others) = match runs.split_first() {
-        Some(split) => split,
-        None => return BTreeMap::new(),
+/// The lines of which a count is equal in every run: the least and the most of each.
+fn staying(
+    profiles: &[&Profile],
+    count: fn(&FineHistogram) -> u64,
+) -> BTreeMap<String, (u64, u64)> {
+    let mut runs = profiles.iter().map(|profile| by_line(profile, count));
+    let Some(first) = runs.next() else {
+        return BTreeMap::new();
     };
+    let others: Vec<_> = runs.collect();
     let spans = first.iter().map(|(line, count)| {
         let counts = others.iter().map(|run| run.get(line).copied().unwrap_or(0));
         let span = |(low, high): (u64, u64), count: u64| (low.min(count), high.max(count));

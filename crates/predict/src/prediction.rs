@@ -20,7 +20,7 @@ use crate::program::{By, ProgramError, groups, have_paths, same_program};
 use crate::program_prediction::{ProgramPrediction, ProgramRun, predict_program};
 use crate::ranking_accuracy::RankingAccuracy;
 use crate::shape::Shape;
-use crate::size_scale::{self, SizeScale, grown};
+use crate::size_scale::{self, SizeScale, grown, profiles_of};
 use crate::totals::GroupSums;
 use crate::warnings::{small_runs, warnings};
 use levels::{CacheLevel, levels};
@@ -189,7 +189,8 @@ pub fn predict(
     } = SizeScale::new(runs, size, options)?;
     let too_much = fixed < found;
     let grown = |size: f64| grown(size, fixed);
-    let starts = starts(runs, &training);
+    // What of each training run does not grow.
+    let starts = fixed_accesses(&profiles_of(runs, &training));
     let program_runs = program_runs(runs, (&training, &starts), (fixed, found));
     let program = predict_program(
         &program_runs,
@@ -248,12 +249,6 @@ fn program_runs<'a>(
         histogram: &runs[*run].histogram,
     };
     training.iter().zip(starts).map(run).collect()
-}
-
-/// What of each training run does not grow.
-fn starts(runs: &[&Profile], training: &[(usize, f64)]) -> Vec<ExactHistogram> {
-    let used: Vec<&Profile> = training.iter().map(|(run, _)| runs[*run]).collect();
-    fixed_accesses(&used)
 }
 
 /// The sizes of a prediction.

@@ -208,15 +208,12 @@ static NONE: LazyLock<ExactHistogram> = LazyLock::new(ExactHistogram::new);
 fn started<'a>(runs: &[ProgramRun<'a>]) -> Vec<ProgramRun<'a>> {
     let reuses = |histogram: &ExactHistogram| histogram.accesses() - histogram.cold();
     let has_more = |run: &ProgramRun| reuses(run.histogram) > reuses(run.start);
-    let start_of = |run: &ProgramRun<'a>| match runs.iter().all(has_more) {
-        true => run.start,
-        false => &NONE,
-    };
-    let without = |run: &ProgramRun<'a>| ProgramRun {
-        start: start_of(run),
+    let have_more = runs.iter().all(has_more);
+    let started = |run: &ProgramRun<'a>| ProgramRun {
+        start: if have_more { run.start } else { &NONE },
         ..*run
     };
-    runs.iter().map(without).collect()
+    runs.iter().map(started).collect()
 }
 
 /// Distances and how many have them, without those of a start, which is some of them.

@@ -26,6 +26,11 @@ pub(crate) struct SizeScale {
     pub left_out: Vec<(usize, f64)>,
 }
 
+/// The profiles of training runs.
+pub(crate) fn profiles_of<'a>(runs: &[&'a Profile], training: &[(usize, f64)]) -> Vec<&'a Profile> {
+    training.iter().map(|(run, _)| runs[*run]).collect()
+}
+
 impl SizeScale {
     /// The sizes of the runs, to predict for data of size `size`.
     ///
@@ -39,24 +44,22 @@ impl SizeScale {
         let mut training = sizes(runs, &options.sizes)?;
         check_size(size)?;
         let measured = options.fixed && options.sizes.is_empty();
-        let fixed_of = |training: &[(usize, f64)]| {
-            let used: Vec<&Profile> = training.iter().map(|(run, _)| runs[*run]).collect();
-            if measured { fixed_data(&used) } else { 0.0 }
+        // Without so many of the smallest runs: what is fixed, and whether it is little enough.
+        let without = |count: usize| {
+            let used = &training[count..];
+            let found = if measured {
+                fixed_data(&profiles_of(runs, used))
+            } else {
+                0.0
+            };
+            (count, found, found <= used[0].1 * MOST_FIXED)
         };
-        let is_much = |found: f64, training: &[(usize, f64)]| found > training[0].1 * MOST_FIXED;
-        // How many of the smallest runs must be left out, at least, for the start to be left out of
-        // the sizes.
-        let fewer = (0..training.len() - 1).find_map(|count| {
-            let found = fixed_of(&training[count..]);
-            (!is_much(found, &training[count..])).then_some((count, found))
-        });
-        let (count, found) = fewer.unwrap_or_else(|| (0, fixed_of(&training)));
+        let all = without(0);
+        // As few are left out as possible, and none if that does not help.
+        let fewer = || (1..training.len() - 1).map(without).find(|it| it.2);
+        let (count, found, is_little) = if all.2 { all } else { fewer().unwrap_or(all) };
         let left_out = training.drain(..count).collect();
-        let fixed = if is_much(found, &training) {
-            0.0
-        } else {
-            found
-        };
+        let fixed = if is_little { found } else { 0.0 };
         Ok(SizeScale {
             training,
             fixed,

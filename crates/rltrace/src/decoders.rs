@@ -262,10 +262,10 @@ const SPARE_BLOCKS: usize = 512;
 /// How a pool divides the bytes that it may hold. A chunk may be as large as a forger makes it, so
 /// none of these is its size.
 ///
-/// With four threads, five chunks are begun: beside what waits (3/8), four of them may have one
-/// part that waits (1/8), the four threads and the reader have one in hand (5/32), and the spare
-/// blocks have a quarter. A part is larger than its share if its one block is, or if the share is
-/// less than [`SMALLEST_PART`].
+/// With four threads, five chunks are begun: in addition to what waits (3/8), four of them may
+/// have one part that waits (1/8), the four threads and the reader have one in hand (5/32), and the
+/// spare blocks have a quarter. A part is larger than its share if its one block is, or if the
+/// share is less than [`SMALLEST_PART`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadAhead {
     /// Of a part.

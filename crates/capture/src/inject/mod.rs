@@ -37,8 +37,7 @@ impl From<io::Error> for Refusal {
 }
 
 /// Puts the rewriter into a program that is stopped after `exec`, its signals held. It is still
-/// stopped then.
-/// `limits` are those that the program before had set for itself.
+/// stopped then. `limits` are those that the program before had set for itself.
 ///
 /// # Errors
 /// If it is no 64-bit x86 program, or the system refuses. The program may go on by itself then.

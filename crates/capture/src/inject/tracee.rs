@@ -124,7 +124,7 @@ impl Tracee {
         self.request(PTRACE_GETSIGMASK, BYTES, &raw mut before as u64)?;
         self.request(PTRACE_SETSIGMASK, BYTES, &raw const all as u64)?;
         let result = act();
-        // It may be gone; then the result says so.
+        // This fails if the process has ended, which the result reports.
         let _ = self.request(PTRACE_SETSIGMASK, BYTES, &raw const before as u64);
         Ok(result)
     }

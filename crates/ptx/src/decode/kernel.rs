@@ -122,14 +122,11 @@ impl Kernel {
         self.shared_bytes
     }
 
-    /// Whether threads of a block or warp exchange data by other ways than memory of the device:
-    /// shared memory of their own or of the launch is one, barriers, shuffles, votes and products
-    /// of matrices are others. The work of two threads cannot change places then without more.
+    /// Whether threads of a block or warp exchange data by barriers, shuffles, votes or products of
+    /// matrices: the work of two threads cannot change places then. Shared memory is another such
+    /// way ([`Self::shared_bytes`] and what the launch adds).
     pub fn has_exchange(&self) -> bool {
-        self.shared_bytes > 0
-            || !self.barriers.is_empty()
-            || !self.collectives.is_empty()
-            || !self.matrices.is_empty()
+        !self.barriers.is_empty() || !self.collectives.is_empty() || !self.matrices.is_empty()
     }
 
     /// Bytes of local memory of each thread.

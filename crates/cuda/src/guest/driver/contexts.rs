@@ -167,9 +167,10 @@ pub extern "C" fn cuCtxCreate_v3(
     flags: u32,
     number: i32,
 ) -> u32 {
-    match affinities == 0 || count == 0 {
-        true => create(to, flags, number),
-        false => create_part(),
+    if affinities == 0 || count == 0 {
+        create(to, flags, number)
+    } else {
+        create_part()
     }
 }
 
@@ -184,9 +185,10 @@ pub extern "C" fn cuCtxCreate_v4(
     // SAFETY: the program passes it, or null.
     let is_part = unsafe { params.as_ref() }
         .is_some_and(|params| params.affinity_count != 0 || params.graphics != 0);
-    match is_part {
-        false => create(to, flags, number),
-        true => create_part(),
+    if is_part {
+        create_part()
+    } else {
+        create(to, flags, number)
     }
 }
 
@@ -247,7 +249,7 @@ pub extern "C" fn cuCtxPopCurrent_v2(to: *mut usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetDevice(to: *mut i32) -> u32 {
-    returned(current().and_then(|_| store(to, 0)))
+    cuCtxGetDevice_v2(to, 0)
 }
 
 /// The context that a call names, or the current one.
