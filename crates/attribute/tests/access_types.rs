@@ -1,11 +1,9 @@
 //! Types of data by the instructions that access them, from real files of several compilers.
 
-mod compiled;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compiled::{CPP_COMPILERS, build, code, module, with_each, with_each_damage};
+use crate::compiled::{CPP_COMPILERS, build, code, module, with_each, with_each_damage};
 use reuselens_attribute::{Loader, SymbolSource};
 
 /// What the instructions of a line of a function access: the types with the fields.

@@ -1,11 +1,9 @@
 //! Types of blocks of the heap by the instructions that access them, on programs made by hand.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Run, STACK, at};
+use crate::common::{Run, STACK, at};
 use proptest::prelude::*;
 use reuselens_attribute::{AccessedType, Options};
 use reuselens_locality::{DataLayout, LayoutField, NO_OFFSET, TypeOrigin};

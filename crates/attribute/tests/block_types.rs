@@ -1,11 +1,9 @@
 //! Types of blocks of the heap, from real files of several compilers.
 
-mod compiled;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compiled::{CPP_COMPILERS, build, code, module, with_each};
+use crate::compiled::{CPP_COMPILERS, build, code, module, with_each};
 use reuselens_attribute::{Loader, SymbolSource};
 use reuselens_testing::has;
 

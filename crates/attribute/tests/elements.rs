@@ -1,8 +1,6 @@
 //! The elements of structures.
 
-mod common;
-
-use common::{Run, at, counts};
+use crate::common::{Run, at, counts};
 use reuselens_attribute::{Attributor, Columns, Options};
 use reuselens_trace::{Block, Kind, Row};
 use reuselens_units::Granularity;

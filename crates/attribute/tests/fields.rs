@@ -1,10 +1,8 @@
 //! Types of variables and their fields, from real files of several compilers.
 
-mod compiled;
-
 use std::path::Path;
 
-use compiled::{CPP_COMPILERS, build, module, with_each, with_each_damage};
+use crate::compiled::{CPP_COMPILERS, build, module, with_each, with_each_damage};
 use object::{Object, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
 use reuselens_locality::DataLayout;

@@ -1,9 +1,8 @@
 //! Groups of accesses for which there is no room.
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{BIAS, Finished, Run, STACK, at};
+use crate::common::{BIAS, Finished, Run, STACK, at};
 use reuselens_attribute::Options;
 use reuselens_trace::{Event, Process};
 

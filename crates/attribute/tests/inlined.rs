@@ -1,7 +1,6 @@
 //! Calling contexts of code that was inlined.
-mod common;
 
-use common::{BIAS, Run, STACK, at};
+use crate::common::{BIAS, Run, STACK, at};
 use reuselens_attribute::Options;
 
 /// What `main` calls from an inlined function is called by that, and what it accesses there too.

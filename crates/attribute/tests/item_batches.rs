@@ -1,16 +1,13 @@
 //! Item batches have the same items, in the same order, as the rows that they replace.
 
-#[path = "common/traces.rs"]
-mod traces;
-
 use std::io::Cursor;
 
+use crate::common::traces::{MIXES, Random, file, repeated, take_all};
 use reuselens_attribute::{Attributor, Columns, Kinds, NoSymbols, Options, Tables};
 use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_trace::{Block, Projection, Source, Step};
 use reuselens_units::Granularity;
-use traces::{MIXES, Random, file, repeated, take_all};
 
 #[derive(Debug, PartialEq)]
 struct Found {

@@ -1,8 +1,6 @@
 //! Which items an access touches, and which accesses count.
 
-mod common;
-
-use common::{BIAS, Run, STACK, at};
+use crate::common::{BIAS, Run, STACK, at};
 use reuselens_attribute::{
     Attributor, BlockTypes, Columns, DataFilter, FrameLayouts, Function, Kinds, Options,
     StaticSymbol, SymbolSource, Variable, Warning,

@@ -452,7 +452,7 @@ fn this_test_finds_itself() {
         std::mem::size_of_val(std::hint::black_box(&FIND_ME)) as u64
     );
     assert!(
-        found.name.starts_with("loader::"),
+        found.name.starts_with(concat!(module_path!(), "::")),
         "demangled: {}",
         found.name
     );

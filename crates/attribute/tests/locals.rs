@@ -1,9 +1,7 @@
 //! Local variables that have a fixed place in the frames of their function are objects of their
 //! own.
 
-mod common;
-
-use common::{Run, STACK, at, counts};
+use crate::common::{Run, STACK, at, counts};
 use reuselens_attribute::Options;
 use reuselens_locality::ObjectKind;
 

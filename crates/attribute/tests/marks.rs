@@ -1,8 +1,6 @@
 //! Whether item accesses write, and which bytes they cover.
 
-mod common;
-
-use common::{Run, at};
+use crate::common::{Run, at};
 use proptest::prelude::*;
 use reuselens_attribute::Options;
 use reuselens_trace::Kind;

@@ -1,9 +1,8 @@
 //! Cells of few accesses that become parts of coarser ones.
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{BIAS, Finished, Run, STACK, at};
+use crate::common::{BIAS, Finished, Run, STACK, at};
 use reuselens_attribute::Options;
 
 const MAX_CELLS: usize = 16;

@@ -1,8 +1,6 @@
 //! The program's own names for its data.
 
-mod common;
-
-use common::{BIAS, Finished, Run, STACK, at, counts};
+use crate::common::{BIAS, Finished, Run, STACK, at, counts};
 use reuselens_attribute::{DataFilter, Kinds, NamesMode, Options};
 use reuselens_locality::ObjectKind;
 use reuselens_trace::{Event, Kind, Process};

@@ -1,8 +1,6 @@
 //! Which object an address belongs to.
 
-mod common;
-
-use common::{BIAS, Run, STACK, at, counts};
+use crate::common::{BIAS, Run, STACK, at, counts};
 use reuselens_attribute::{Options, StaticSymbol};
 use reuselens_locality::ObjectKind;
 use reuselens_trace::{Event, Kind, Module, ModuleId, Process, ProcessEnd, ProcessId, ThreadId};

@@ -1,10 +1,8 @@
 //! Offsets of accesses in the elements of objects.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{BIAS, Run, STACK, at};
+use crate::common::{BIAS, Run, STACK, at};
 use proptest::prelude::*;
 use reuselens_attribute::Options;
 use reuselens_locality::NO_OFFSET;

@@ -1,11 +1,9 @@
 //! Chunks, lifetimes, footprints and entries of random traces agree with models that know every
 //! byte and every item.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{BIAS, Finished, Run, at};
+use crate::common::{self, BIAS, Finished, Run, at};
 use reuselens_attribute::{Options, PlacementOptions};
 use reuselens_locality::{ContextFootprint, Lifetime, Object, ObjectPart};
 use reuselens_trace::Kind;

@@ -1,10 +1,8 @@
 //! What holds for every trace.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{BIAS, Run, at};
+use crate::common::{self, BIAS, Run, at};
 use proptest::prelude::*;
 use reuselens_attribute::{Kinds, NamesMode, Options};
 use reuselens_trace::Kind;

@@ -1,11 +1,9 @@
 //! Accesses of compressed rows count for the same items, cells and elements, in the same order, as
 //! the decompressed rows do.
 
-#[path = "common/traces.rs"]
-mod traces;
-
 use std::io::Cursor;
 
+use crate::common::traces::{MIXES, Random, file, repeated, take_all};
 use reuselens_attribute::{
     Attributor, BlockTypes, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds,
     LocalVariable, NoSymbols, Options, PlacementOptions, StaticSymbol, SymbolSource, Tables,
@@ -16,7 +14,6 @@ use reuselens_locality::Frame;
 use reuselens_rltrace::Reader;
 use reuselens_trace::{Block, Event, Kind, Module, Projection, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
-use traces::{MIXES, Random, file, repeated, take_all};
 
 /// What lies where the traces access memory: low ends, and bytes.
 struct Layout {

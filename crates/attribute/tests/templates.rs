@@ -1,11 +1,9 @@
 //! Types of blocks that templates of C++ allocate, from real files of several compilers.
 
-mod compiled;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use compiled::{build, code, module, with_each, with_each_damage};
+use crate::compiled::{build, code, module, with_each, with_each_damage};
 use reuselens_attribute::{Loader, SymbolSource};
 
 /// Without optimisation and with it, with functions inlined and not.

@@ -1,10 +1,6 @@
 //! Tests of rewritten programs with special flags, signals of faults, and a fault in the rewriter
 //! itself, which ends the program with a message.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -13,8 +9,8 @@ use std::process::Command;
 use reuselens_capture::Capture;
 use reuselens_trace::{Event, ProcessEnd};
 
-use common::{Told, watch};
-use programs::build;
+use crate::common::programs::build;
+use crate::common::{Told, watch};
 
 /// What a program prints on its standard output and standard error, and how it ends.
 #[derive(Debug, PartialEq)]

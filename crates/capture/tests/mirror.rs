@@ -2,10 +2,6 @@
 //! program `mirror` prints all that it can find out, a line for each fact; [`DIFFERS`] lists the
 //! facts that differ by design, with the reasons.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -13,8 +9,8 @@ use std::process::Command;
 use reuselens_capture::Capture;
 use reuselens_trace::{Event, Note, ProcessEnd};
 
-use common::{Told, watch};
-use programs::build;
+use crate::common::programs::build;
+use crate::common::{Told, watch};
 
 /// Facts that may differ, by the start of their names, and why.
 const DIFFERS: [(&[&str], &str); 5] = [

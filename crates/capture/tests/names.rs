@@ -1,7 +1,5 @@
 //! Tests that a program's own annotation calls (`RecordData` and the like) arrive as rows.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +7,7 @@ use reuselens_capture::Capture;
 use reuselens_capture::toolchain::{self, Language, RunTimeFiles};
 use reuselens_trace::{Event, Kind, Source};
 
-use common::{Told, watch};
+use crate::common::{Told, watch};
 
 /// Makes each call, by all its forms.
 const PROGRAM: &str = r#"

@@ -2,8 +2,6 @@
 //! folder, descriptors, system calls, memory): they end and print as without capture, in both ways
 //! of capture.
 
-mod common;
-
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +11,7 @@ use reuselens_capture::Capture;
 use reuselens_capture::toolchain::{self, Language};
 use reuselens_trace::{Event, Note, ProcessEnd};
 
-use common::{Told, watch};
+use crate::common::{Told, watch};
 
 /// A program of `programs/rewrite`, by the system's compiler and by ours.
 struct Program {

@@ -1,10 +1,6 @@
 //! Tests that rewritten programs end and print as they do otherwise, and that their accesses are
 //! recorded.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,8 +9,8 @@ use std::process::Command;
 use reuselens_capture::{Capture, Delivered, Launch, Running};
 use reuselens_trace::{Block, Event, Kind, Note, ProcessEnd, Row, Source, Step, TemplateBlock};
 
-use common::{Told, watch};
-use programs::build;
+use crate::common::programs::build;
+use crate::common::{Told, watch};
 
 /// What was seen of a program.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! Tests that the names that a program gives to its threads are recorded.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use reuselens_capture::Capture;
 use reuselens_capture::toolchain::{self, Language};
 use reuselens_trace::Event;
 
-use common::{Told, watch};
+use crate::common::{Told, watch};
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/count/named.c")

@@ -1,8 +1,6 @@
 //! Tests of what a measured program and the measuring side do not trust each other with: the
 //! environment, the shared memory, and the files that a program names.
 
-mod common;
-
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::mem::offset_of;
@@ -15,7 +13,7 @@ use reuselens_capture::toolchain::{self, Language};
 use reuselens_trace::{Event, ProcessEnd};
 use reuselens_wire::{ENVIRONMENT, Header, MAGIC, SEGMENT_BYTES, VERSION};
 
-use common::{Told, watch};
+use crate::common::{Told, watch};
 
 fn source(name: &str) -> PathBuf {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/hostile");

@@ -7,9 +7,7 @@ use std::ffi::OsString;
 use reuselens_ptx::Options;
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, compile, nvcc, run_with};
+use crate::common::{Ran, compile, nvcc, run_with};
 
 /// A program that expects an error of its kernel's launch or of the next call that waits, and works
 /// on if the launch was refused.

@@ -9,9 +9,7 @@ use std::process::Command;
 use reuselens_cuda::{CudaUse, command_use};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, nvcc, run_command, succeeds};
+use crate::common::{Ran, nvcc, run_command, succeeds};
 
 const LIBRARY: &str = r#"
 __global__ void twice(int *p) { p[threadIdx.x] *= 2; }

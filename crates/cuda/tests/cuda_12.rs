@@ -5,9 +5,7 @@ use std::process::Command;
 use reuselens_cuda::{CudaUse, cuda_use};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{functions_named, launches_one_kernel, succeeds};
+use crate::common::{functions_named, launches_one_kernel, succeeds};
 
 /// Compiles the program against a library of a name, whose functions are those that it uses.
 fn build(folder: &TempDir, library: &str) {

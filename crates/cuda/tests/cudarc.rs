@@ -7,9 +7,7 @@ use std::process::Command;
 use reuselens_cuda::{CudaUse, cuda_use};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{launches_one_kernel, programs};
+use crate::common::{launches_one_kernel, programs};
 
 #[test]
 fn program_on_cudarc_runs() {

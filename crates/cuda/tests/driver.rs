@@ -7,9 +7,7 @@ use std::process::Command;
 use reuselens_cuda::{CudaUse, cuda_use};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, functions_named, nvcc, programs, run_program, succeeds};
+use crate::common::{Ran, functions_named, nvcc, programs, run_program, succeeds};
 
 #[test]
 fn programs_of_the_driver_find_what_it_documents() {

@@ -8,9 +8,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use reuselens_gpu_advisor::{CopySum, Direction, Ledger, MemoryObject, Origin, VariableSpace};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, compile, nvcc, programs, run_program};
+use crate::common::{Ran, compile, nvcc, programs, run_program};
 
 const CALLERS: &str = r#"
 #include <cstdlib>

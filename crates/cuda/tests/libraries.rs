@@ -8,9 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, compile, folder_of, nvcc, programs, run_program};
+use crate::common::{Ran, compile, folder_of, nvcc, programs, run_program};
 
 /// Compiles and runs a program of `programs/cuda/libraries`, if nvcc finds the header it needs.
 fn runs(name: &str, header: &str) {

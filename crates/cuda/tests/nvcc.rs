@@ -9,9 +9,7 @@ use reuselens_cuda::nvcc::{ClangTools, NvccCall, NvccStep, plan};
 use reuselens_ptx::{Argument, Device, Ignore, Options, PtxModule};
 use tempfile::TempDir;
 
-mod common;
-
-use common::{folder_of, nvcc};
+use crate::common::{folder_of, nvcc};
 
 /// Our headers, in a folder.
 fn headers() -> TempDir {

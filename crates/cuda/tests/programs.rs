@@ -9,9 +9,7 @@ use reuselens_cuda::{CudaUse, Interpreter, KernelCounts, Refused, cuda_use, run}
 use reuselens_ptx::Options;
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, compile, nvcc, nvcc_12, programs, run_program};
+use crate::common::{Ran, compile, nvcc, nvcc_12, programs, run_program};
 
 const SAXPY: &str = r#"
 #include <cstdio>

@@ -6,9 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-mod common;
-
-use common::{Ran, nvcc, run_program, succeeds};
+use crate::common::{Ran, nvcc, run_program, succeeds};
 
 const USER: &str = r"
 extern __device__ int counter;

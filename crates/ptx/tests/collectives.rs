@@ -1,7 +1,6 @@
 //! Instructions of warps whose lanes name groups of their own: each group has its own result.
 
-#[path = "common/body.rs"]
-mod body;
+use crate::common::body;
 
 use reuselens_ptx::Ignore;
 

@@ -7,9 +7,7 @@
     reason = "shifts of products, as the manual writes them"
 )]
 
-mod common;
-
-use common::{Run, noise};
+use crate::common::{Run, noise};
 use reuselens_ptx::{Isa, Options};
 
 /// An instruction: opcode, types of the sources, type of the result, and what it gives.

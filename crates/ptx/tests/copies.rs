@@ -1,9 +1,6 @@
 //! `cp.async`: what is copied, when it can be seen, and what sinks see.
 
-#[path = "common/body.rs"]
-mod body;
-
-use body::{Watch, run};
+use crate::common::body::{Watch, run};
 use reuselens_ptx::{FaultKind, Ignore, LaunchError, LaunchSink, Space};
 
 const LANES: u32 = 32;

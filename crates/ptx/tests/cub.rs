@@ -3,13 +3,11 @@
 //! Needs nvcc 13.0 (`NVCC` says which); says so and proves nothing where there is none. The
 //! launches are those that CUB makes for this many pairs on this architecture.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Run, noise};
+use crate::common::{Run, noise};
 use reuselens_ptx::{Argument, Options, Stats};
 
 const BITS: u32 = 40;

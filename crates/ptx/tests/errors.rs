@@ -1,10 +1,8 @@
 //! Errors of PTX, kernels and launches: each is reported with its place, and no input panics.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::{Run, ptx};
+use crate::common::{Run, ptx};
 use proptest::prelude::*;
 use reuselens_ptx::{
     Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, Options,

@@ -1,9 +1,6 @@
 //! Instructions on floats of 16 bits and on `tf32`, against the crate `half` and known bits.
 
-#[path = "common/body.rs"]
-mod body;
-
-use body::run;
+use crate::common::body::run;
 use half::{bf16, f16};
 use reuselens_ptx::Ignore;
 

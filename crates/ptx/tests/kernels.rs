@@ -7,9 +7,7 @@
     reason = "shifts of products, as the manual writes them"
 )]
 
-mod common;
-
-use common::{Run, everywhere, floats, ints, noise};
+use crate::common::{Run, everywhere, floats, ints, noise};
 use reuselens_ptx::Argument;
 
 const N: usize = 1000;

@@ -1,10 +1,7 @@
 //! Instructions on matrices against a calculation on the CPU. Where an element of `mma` and
 //! `ldmatrix` is, is written here as *PTX ISA* has it, case by case.
 
-#[path = "common/body.rs"]
-mod body;
-
-use body::{Watch, run};
+use crate::common::body::{Watch, run};
 use half::{bf16, f16};
 use reuselens_ptx::{FaultKind, Ignore, LaunchError, Space, SplitMix64};
 

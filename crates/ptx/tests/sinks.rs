@@ -1,11 +1,9 @@
 //! When sinks are called, and on which threads.
 
-mod common;
-
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use common::Run;
+use crate::common::Run;
 use reuselens_ptx::{BlockSink, LaunchSink, Options, WarpAccess};
 
 const KERNEL: &str = ".version 7.0

@@ -1,9 +1,6 @@
 //! Textures and surfaces: which texels are read, how they are mixed, and what sinks see.
 
-#[path = "common/body.rs"]
-mod body;
-
-use body::{Watch, run};
+use crate::common::body::{Watch, run};
 use reuselens_ptx::{
     AddressMode, ChannelKind, FaultKind, Ignore, LaunchError, LaunchSink, Space, TextureDescriptor,
 };

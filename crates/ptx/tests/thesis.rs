@@ -1,9 +1,7 @@
 //! The kernels of the thesis give what the same calculation on the CPU gives, with and without a
 //! mapping of threads, as both compilers made them.
 
-mod common;
-
-use common::{Run, everywhere, noise};
+use crate::common::{self, Run, everywhere, noise};
 use reuselens_ptx::Argument;
 
 const NODES: usize = 300;

@@ -1,8 +1,6 @@
 //! Phases, carried reuses, sharing and conflicts in a summary, on a page and in JSON.
 
-mod common;
-
-use common::{matmul, parsed};
+use crate::common::{matmul, parsed};
 use reuselens_locality::*;
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 use reuselens_units::Bytes;

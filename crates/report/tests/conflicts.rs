@@ -1,9 +1,7 @@
 //! Conflict misses: a walk down the columns of a matrix against one along its rows, and how wide
 //! tables of names are.
 
-mod common;
-
-use common::{Recorder, context, empty, frame, machine, site};
+use crate::common::{self, Recorder, context, empty, frame, machine, site};
 use reuselens_locality::{
     Causes, Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
     SetCache,

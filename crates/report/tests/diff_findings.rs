@@ -1,9 +1,7 @@
 //! What a comparison says of findings, of invalidations, of misses counted in sets, of guessed
 //! orders, and of unequal numbers of accesses.
 
-mod common;
-
-use common::matmul;
+use crate::common::matmul;
 use reuselens_locality::*;
 use reuselens_report::{CompareOptions, DiffOptions, ProfileVariant, compare, diff, diff_json};
 use reuselens_units::Bytes;

@@ -1,6 +1,6 @@
 //! JSON, CSV and Parquet: what other programs read.
 
-mod common;
+use crate::common;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;

@@ -1,8 +1,6 @@
 //! Fields of objects in a summary, on a page and in JSON.
 
-mod common;
-
-use common::{matmul, parsed, words_from};
+use crate::common::{matmul, parsed, words_from};
 use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile, TypeOrigin};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 

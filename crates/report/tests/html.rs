@@ -1,6 +1,6 @@
 //! The pages: well formed, complete, small, and with the same numbers as the library.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::io::Write;

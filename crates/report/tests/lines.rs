@@ -1,8 +1,6 @@
 //! Bytes used of lines in a summary, on a page and in JSON.
 
-mod common;
-
-use common::{matmul, parsed, words_from};
+use crate::common::{matmul, parsed, words_from};
 use reuselens_locality::{Causes, Profile, SampledUse};
 use reuselens_report::{HtmlOptions, TextOptions, page, summary};
 use reuselens_units::Bytes;

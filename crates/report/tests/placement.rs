@@ -1,6 +1,6 @@
 //! Plans with phases, lifetimes and footprints, as text, JSON and page.
 
-mod common;
+use crate::common;
 
 use reuselens_locality::{
     Cell, ContextFootprint, FineHistogram, Frame, Lifetime, Object, ObjectKind, ObjectPart,

@@ -1,6 +1,6 @@
 //! The terminal forms, as people see them.
 
-mod common;
+use crate::common;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

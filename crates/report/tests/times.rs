@@ -1,6 +1,6 @@
 //! Reuse times, footprints, forward distances and bounded history, where they are shown.
 
-mod common;
+use crate::common;
 
 use reuselens_locality::{Dimension, Profile, ReuseTimeCounts};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};

@@ -1,6 +1,8 @@
 //! A small program made by hand: its symbols, its events, and blocks of rows to write by name.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod traces;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! For tests: runs a program to its end and passes on what is recorded of it.
 
+pub mod programs;
+
 use std::ffi::OsString;
 
 use reuselens_capture::{Capture, Launch, Running};

@@ -1,5 +1,7 @@
 //! Kernels of the suite on a device, as both compilers made them, in every way of running them.
 
+pub mod body;
+
 use std::path::Path;
 
 use reuselens_ptx::{Argument, Count, Device, Kernel, Loaded, Options, PtxModule, Stats};
