@@ -10,12 +10,16 @@ const FUNCTIONS: u64 = 4;
 /// Choices that a program makes when it runs: then it ends.
 const CHOICES: u32 = 700;
 
+/// Choices after which a program ends soon: what is chosen then is 0, so nothing is called, and loops
+/// that end by choice end.
+const LAST_CHOICE: u32 = 4000;
+
 /// What all programs begin and end with. They use no library, so all their code is their own.
 const FRAME: &str = "\
 static unsigned char data[1024];
 static unsigned long a[64], b[64], c[64];
 static unsigned next, seed = 12345;
-static unsigned choice(void) { return next < 4000 ? data[next++ & 1023] : 0; }
+static unsigned choice(void) { return next < LAST_CHOICE ? data[next++ & 1023] : 0; }
 void *memset(void *to, int value, unsigned long bytes) {
     volatile char *at = to;
     while (bytes--) *at++ = value;
@@ -34,7 +38,7 @@ __asm__(\".globl _start\\n_start: xor %ebp, %ebp\\n and $-16, %rsp\\n call progr
 /// A program's source.
 pub fn source(seed: u64) -> String {
     let mut writer = Writer {
-        text: FRAME.to_owned(),
+        text: FRAME.replace("LAST_CHOICE", &LAST_CHOICE.to_string()),
         random: Random(seed),
         names: 0,
         function: 0,
@@ -178,8 +182,14 @@ impl Writer {
                 format!("{{ unsigned {name} = {bound}; do {{"),
                 format!("}} while ({name}-- > 1); }}"),
             ),
-            4 => ("do {".to_owned(), format!("}} while ({test});")),
-            _ => ("for (;;) {".to_owned(), format!("if ({test}) break; }}")),
+            4 => (
+                "do {".to_owned(),
+                format!("}} while (({test}) && next < {LAST_CHOICE});"),
+            ),
+            _ => (
+                "for (;;) {".to_owned(),
+                format!("if (({test}) || next >= {LAST_CHOICE}) break; }}"),
+            ),
         };
         self.line(&head);
         self.around.push(true);
@@ -196,7 +206,11 @@ impl Writer {
             Some(false) => "break",
             None => "return",
         };
-        self.line(&format!("if ({test}) {where_to};"));
+        // What would begin the next iteration again and again does so no more at the end.
+        self.line(&match where_to {
+            "continue" => format!("if (({test}) && next < {LAST_CHOICE}) continue;"),
+            _ => format!("if ({test}) {where_to};"),
+        });
     }
 
     fn call(&mut self) {
