@@ -72,9 +72,10 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
         succeeded &= cargo.status()?.success();
     }
     print!("{}", summary(&std::fs::read_to_string(&record)?));
-    Ok(match succeeded {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if succeeded {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

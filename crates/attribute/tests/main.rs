@@ -1,7 +1,7 @@
 //! Tests of whose an access is, by traces made by hand and by programs that compilers made.
 //!
 //! All files are modules of one binary: CONTRIBUTING.md, "Tests".
-//! `cargo test -p reuselens-attribute --test attribution access_types::` runs the tests of `access_types.rs`.
+//! `cargo test -p reuselens-attribute --test attribution locals::` runs the tests of `locals.rs`.
 
 mod common;
 mod compiled;

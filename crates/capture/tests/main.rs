@@ -1,7 +1,7 @@
 //! Tests with programs that run to their end while they are captured.
 //!
 //! All files are modules of one binary: CONTRIBUTING.md, "Tests".
-//! `cargo test -p reuselens-capture --test programs basic_blocks::` runs the tests of `basic_blocks.rs`.
+//! `cargo test -p reuselens-capture --test programs mirror::` runs the tests of `mirror.rs`.
 
 mod common;
 
