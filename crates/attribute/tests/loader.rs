@@ -1,10 +1,13 @@
 //! Names from real files.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
+use reuselens_io::{text_of, text_of_bytes};
 use reuselens_testing::has;
 use reuselens_trace::Module;
 use reuselens_units::Bytes;
@@ -530,4 +533,160 @@ fn no_function_is_without_lines_where_there_is_debug_information() {
     };
     let functions = Loader::new().functions_without_lines(&module(&binary));
     assert_eq!(functions, []);
+}
+
+/// Two sources that differ only in one letter, which stands for a byte that is no UTF-8, and a
+/// header with a function that is inlined into both.
+const LATIN_HEADER: &str = "\
+static inline __attribute__((always_inline)) double twice(double x) { return 2 * x; }
+";
+const LATIN_SOURCE: &str = "\
+#include \"latin.h\"
+struct node_QQQ { struct node_QQQ *next; long value_QQQ; };
+struct node_QQQ pool_QQQ[10];
+double table_QQQ[64];
+__attribute__((noinline)) double use_QQQ(int i) {
+    return twice(table_QQQ[i]) + pool_QQQ[i % 10].value_QQQ;
+}
+";
+const LATIN_MAIN: &str = "\
+double use_AAA(int); double use_OOO(int);
+int main(int argc, char **argv) { return (int)(use_AAA(argc) + use_OOO(argc)); }
+";
+
+/// The program of these sources: `AAA` and `OOO` in its names are three bytes 0xe4 and 0xf6, as
+/// compilers write the letters of names and paths in Latin-1.
+fn build_latin(directory: &Path, flags: &[&str]) -> Option<PathBuf> {
+    if !has("cc") {
+        return None;
+    }
+    std::fs::write(directory.join("latin.h"), LATIN_HEADER).unwrap();
+    std::fs::write(directory.join("main.c"), LATIN_MAIN).unwrap();
+    for letters in ["AAA", "OOO"] {
+        let source = LATIN_SOURCE.replace("QQQ", letters);
+        std::fs::write(directory.join(format!("{letters}.c")), source).unwrap();
+    }
+    let mut command = Command::new("cc");
+    let command = command.current_dir(directory).args(flags);
+    let command = command.args(["-O1", "-gz=none", "-o", "latin", "AAA.c", "OOO.c", "main.c"]);
+    assert!(command.status().unwrap().success(), "cc {flags:?}");
+    let binary = directory.join("latin");
+    let mut bytes = std::fs::read(&binary).unwrap();
+    for at in 0..bytes.len() - 3 {
+        match &bytes[at..at + 3] {
+            b"AAA" => bytes[at..at + 3].fill(0xe4),
+            b"OOO" => bytes[at..at + 3].fill(0xf6),
+            _ => {}
+        }
+    }
+    std::fs::write(&binary, bytes).unwrap();
+    Some(binary)
+}
+
+/// The texts of the two names of the program.
+const LATIN_NAMES: [&str; 2] = ["\u{efe4}\u{efe4}\u{efe4}", "\u{eff6}\u{eff6}\u{eff6}"];
+
+#[test]
+fn names_that_differ_in_bytes_that_are_no_utf8_stay_different() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build_latin(directory.path(), &["-g"]) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let statics = loader.statics(&module);
+    for letters in LATIN_NAMES {
+        let low = |name: &str| {
+            let wanted = name.replace("QQQ", letters);
+            let found = statics.iter().find(|symbol| symbol.name == wanted);
+            found
+                .unwrap_or_else(|| panic!("{wanted:?} in {statics:?}"))
+                .low
+        };
+        let file = format!("{letters}.c");
+        let table = loader.variable(&module, low("table_QQQ"));
+        assert_eq!((&table.file, table.element_bytes), (&file, 8));
+        let pool = loader.variable(&module, low("pool_QQQ"));
+        let layout = pool.layout.expect("a structure");
+        assert_eq!(layout.name, format!("node_{letters}"));
+        assert_eq!(layout.fields[1].name, format!("value_{letters}"));
+    }
+    let functions = code_of(&binary, b"use_");
+    for ((name, (low, high)), letters) in functions.into_iter().zip(LATIN_NAMES) {
+        let expected = format!("use_{letters}");
+        assert_eq!(name, expected);
+        let mut inlined = 0;
+        for address in low..high {
+            let frames = loader.frames(&module, address);
+            let last = frames.last().unwrap();
+            assert_eq!(last.function, expected, "{address:#x}");
+            assert!(last.file.ends_with(&format!("/{letters}.c")), "{last:?}");
+            if frames.len() == 2 {
+                assert_eq!(frames[0].function, "twice");
+                assert!(frames[0].file.ends_with("/latin.h"), "{frames:?}");
+                inlined += 1;
+            }
+        }
+        assert!(inlined > 0, "a call that was inlined");
+        let function = loader.function(&module, low).unwrap();
+        assert_eq!((&function.name, &function.symbol), (&expected, &expected));
+    }
+}
+
+#[test]
+fn symbols_that_are_no_utf8_name_their_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build_latin(directory.path(), &["-g0"]) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let parts = loader.functions_without_lines(&module);
+    let functions = code_of(&binary, b"use_");
+    for ((_, (low, high)), letters) in functions.into_iter().zip(LATIN_NAMES) {
+        assert!(parts.contains(&(low, high)), "{parts:x?}");
+        for address in low..high {
+            let frames = loader.frames(&module, address);
+            let expected = format!("use_{letters}+{:#x}", address - low);
+            assert_eq!(frames[0].function, expected);
+            let function = loader.function(&module, address).unwrap();
+            assert_eq!(function.name, format!("use_{letters}"));
+        }
+    }
+}
+
+/// The functions of a file whose symbols begin so, in the order of their names.
+fn code_of(path: &Path, start: &[u8]) -> Vec<(String, (u64, u64))> {
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbols = file.symbols().filter_map(|symbol| {
+        let name = symbol
+            .name_bytes()
+            .ok()
+            .filter(|it| it.starts_with(start))?;
+        let code = (symbol.address(), symbol.address() + symbol.size());
+        Some((text_of_bytes(name).into_owned(), code))
+    });
+    let mut found: Vec<_> = symbols.collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn variables_have_types_whatever_the_path_of_their_program_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join(OsStr::from_bytes(b"h\xf6rt"));
+    std::fs::create_dir(&folder).unwrap();
+    let Some(binary) = build(&folder, &["-g"]) else {
+        return;
+    };
+    let module = Module {
+        path: text_of(&binary),
+        ..Module::default()
+    };
+    let mut loader = Loader::new();
+    let pool = loader.statics(&module);
+    let pool = pool.iter().find(|symbol| symbol.name == "pool").unwrap();
+    let variable = loader.variable(&module, pool.low);
+    assert!(variable.file.ends_with("small.c"), "{variable:?}");
+    assert_eq!(variable.layout.expect("a structure").name, "node");
+    assert!(loader.warnings().is_empty());
 }

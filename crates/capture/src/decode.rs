@@ -6,12 +6,10 @@
 //! part about block records, this file has all other kinds of records.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use object::Object as _;
-use reuselens_io::{path_of, read_object_file, text_of};
+use reuselens_io::{path_of, read_object_file, text_of_bytes};
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock, Templates,
     Thread, ThreadId,
@@ -311,7 +309,7 @@ impl Decoder {
             bytes.extend_from_slice(&self.operand()?.to_le_bytes());
         }
         bytes.truncate(length);
-        Some(text_of(OsStr::from_bytes(&bytes)))
+        Some(text_of_bytes(&bytes).into_owned())
     }
 
     /// The name of a thread; empty if it is that of its program, which is the name of threads

@@ -2,14 +2,16 @@
 //! recordings of one function; and suggests similar names if there is none ([`NotFound`]).
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use addr2line::demangle_auto;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use reuselens_io::read_object_file;
+use reuselens_io::{path_of, read_object_file, text_of_bytes};
 
 /// A function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,12 +157,12 @@ fn files(program: &Path) -> io::Result<Vec<PathBuf>> {
         .stderr(Stdio::null())
         .output();
     let text = list.map_or(String::new(), |list| {
-        String::from_utf8_lossy(&list.stdout).into_owned()
+        text_of_bytes(&list.stdout).into_owned()
     });
     let paths = text.lines().filter_map(|line| {
         let path = line.split_once("=>").map_or(line, |(_, path)| path).trim();
         let path = path.rsplit_once(" (").map_or(path, |(path, _)| path);
-        path.starts_with('/').then(|| PathBuf::from(path))
+        path.starts_with('/').then(|| path_of(path))
     });
     files.extend(paths);
     Ok(files)
@@ -173,7 +175,7 @@ fn interpreter(file: &object::File<'_>) -> Option<PathBuf> {
     let text = data.split(|byte| *byte == 0).next()?;
     // A program without segments is none.
     file.segments().next().map(|segment| segment.size())?;
-    Some(PathBuf::from(String::from_utf8_lossy(text).into_owned()))
+    Some(PathBuf::from(OsStr::from_bytes(text)))
 }
 
 /// Functions that are defined in a file: first address, first address after it, name.
@@ -183,9 +185,9 @@ fn functions(file: &object::File<'_>) -> Vec<(u64, u64, String)> {
     functions
         .filter_map(|symbol| {
             let low = symbol.address();
-            let name = symbol.name().ok()?;
+            let name = text_of_bytes(symbol.name_bytes().ok()?);
             // Versions of library symbols follow an @.
-            let name = name.split('@').next().unwrap_or(name);
+            let name = name.split('@').next().unwrap_or(&name);
             Some((low, low + symbol.size().max(1), name.to_owned()))
         })
         .collect()

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use reuselens_gpu_advisor::{CallPath, Direction, HostFrame, HostModule, Origin};
+use reuselens_io::text_of_bytes;
 
 use crate::accounts::{Accounts, CopyRecord};
 use crate::little_endian::u64_at;
@@ -62,7 +63,7 @@ impl ClientNames {
             return;
         }
         let module = accounts.module(HostModule {
-            path: String::from_utf8_lossy(path).into_owned(),
+            path: text_of_bytes(path).into_owned(),
             build_id: build_id.to_vec(),
         });
         if let Some(module) = module {

@@ -236,10 +236,10 @@ impl Message {
         self.fields.get(index).copied().unwrap_or_default()
     }
 
-    /// The bytes as text; what is not UTF-8 is replaced.
+    /// The bytes as text, as [`reuselens_io::text_of_bytes`] has it.
     #[cfg(not(reuselens_cuda))]
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
+        reuselens_io::text_of_bytes(&self.bytes).into_owned()
     }
 
     /// Sends it.

@@ -5,9 +5,9 @@
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
 //! and [`read_object_file`] open files whose names come from a trace or a program. [`read_folder`],
-//! [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`]
-//! and [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the command lines
-//! print, and [`listen_to_end_signals`] what asks them to end.
+//! [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`],
+//! [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the
+//! command lines print, and [`listen_to_end_signals`] what asks them to end.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.
@@ -34,6 +34,6 @@ pub use error::{ARCHIVE_IN_PIPE, FileError};
 pub use input::{Input, MAX_LINE, Places};
 pub use interrupted::{lock_file, read_folder, retry_interrupted};
 pub use object_file::read_object_file;
-pub use os_text::{path_of, text_of};
+pub use os_text::{path_of, text_of, text_of_bytes};
 pub use regular_file::open_regular_file;
 pub use unpack::Packing;

@@ -1,10 +1,12 @@
 //! Names of files and words of commands as text, and back: [`text_of`] and [`path_of`]. The system
-//! takes any bytes in them, and text must be UTF-8.
+//! takes any bytes in them, and text must be UTF-8. [`text_of_bytes`] is for other names that may
+//! have any bytes: those of symbols and of debug information.
 //!
 //! A byte that is in no UTF-8 becomes one of the 128 characters from U+EF80 on (the private use
 //! that MirBSD's OPTU-16 makes of them); these characters themselves become those of their three
 //! bytes. So each name has a text of its own, and text without such characters is its own name.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -25,8 +27,19 @@ fn letter_of(byte: u8) -> char {
 
 /// A name as text, which [`path_of`] turns into the same name.
 pub fn text_of(name: impl AsRef<OsStr>) -> String {
+    text_of_bytes(name.as_ref().as_bytes()).into_owned()
+}
+
+/// A name of any bytes as text, which [`path_of`] turns into the same bytes: names that differ have
+/// texts that differ. Cost: linear in the name; ordinary names are not copied.
+pub fn text_of_bytes(name: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(name)
+        && (text.is_ascii() || text.chars().all(|letter| byte_of(letter).is_none()))
+    {
+        return Cow::Borrowed(text);
+    }
     let mut text = String::new();
-    for chunk in name.as_ref().as_bytes().utf8_chunks() {
+    for chunk in name.utf8_chunks() {
         for letter in chunk.valid().chars() {
             match byte_of(letter) {
                 None => text.push(letter),
@@ -39,7 +52,7 @@ pub fn text_of(name: impl AsRef<OsStr>) -> String {
         }
         text.extend(chunk.invalid().iter().copied().map(letter_of));
     }
-    text
+    Cow::Owned(text)
 }
 
 /// The name of which this is the text.

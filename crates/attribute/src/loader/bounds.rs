@@ -5,6 +5,7 @@ use gimli::{CieOrFde, EhFrame, UnwindSection};
 use object::Object;
 
 use super::exception_frames::ExceptionFrames;
+use super::odd_symbols::OddSymbols;
 use super::stubs::Stubs;
 use crate::intervals::range_of;
 
@@ -40,10 +41,16 @@ impl FunctionBounds {
 
     /// The functions, cut where a symbol or another function begins, without those that contain
     /// stubs: the instructions of each have one name. Cost: a pass over the file's symbols.
-    pub(super) fn named_alike(&self, names: &object::File, stubs: &Stubs) -> Vec<(u64, u64)> {
+    pub(super) fn named_alike(
+        &self,
+        names: &object::File,
+        odd: &OddSymbols,
+        stubs: &Stubs,
+    ) -> Vec<(u64, u64)> {
         // The symbols in which names are looked up, labels of assembly among them.
         let symbols = names.symbol_map();
         let symbols = symbols.symbols().iter().map(|symbol| symbol.address());
+        let symbols = symbols.chain(odd.addresses());
         let mut cuts: Vec<u64> = symbols.chain(self.0.iter().map(|(low, _)| *low)).collect();
         cuts.sort_unstable();
         cuts.dedup();

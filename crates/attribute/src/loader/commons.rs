@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gimli::{EndianSlice, LittleEndian, Reader, SectionId};
 use object::{Object, ObjectSection};
 
+use super::exact_names::own_name;
 use super::types;
 use super::variables::{Entry, Unit, address, for_each_unit};
 use crate::symbols::StaticSymbol;
@@ -129,7 +130,7 @@ fn walk_unit(unit: Unit<'_>, blocks: &mut Blocks) -> gimli::Result<()> {
                 current = Some((depth, block_name(unit, entry), Members::new()));
             }
             (gimli::DW_TAG_variable, Some((_, _, members))) => {
-                if let (Some(address), Some(name)) = (address(unit, entry), name(unit, entry)) {
+                if let (Some(address), Some(name)) = (address(unit, entry), own_name(unit, entry)) {
                     members.insert(address, name);
                 }
             }
@@ -148,16 +149,9 @@ fn keep(block: Option<(isize, String, Members)>, blocks: &mut Blocks) {
     }
 }
 
-fn name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
-    let name = unit
-        .attr_string(entry.attr_value(gimli::DW_AT_name)?)
-        .ok()?;
-    Some(name.to_string_lossy().into_owned())
-}
-
 /// A block's name between the slashes of its declaration: none for blank COMMON.
 fn block_name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> String {
-    let name = name(unit, entry).unwrap_or_default();
+    let name = own_name(unit, entry).unwrap_or_default();
     if name == BLANK { String::new() } else { name }
 }
 

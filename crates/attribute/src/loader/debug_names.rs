@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use object::{Object, ObjectSection};
+use reuselens_locality::Frame;
 use reuselens_workers::{Worker, spawn};
 
+use super::source_frames::{ExactPaths, SourceFrame, source_frames};
 use super::{CheckedFile, variables};
 use crate::symbols::Variable;
 
@@ -45,6 +47,7 @@ pub(super) struct DebugNames {
     code: Option<Option<addr2line::Loader>>,
     /// By address.
     variables: Option<BTreeMap<u64, Variable>>,
+    paths: ExactPaths,
 }
 
 /// All of it.
@@ -73,6 +76,15 @@ impl DebugNames {
     pub fn code(&mut self, file: &CheckedFile) -> Option<&addr2line::Loader> {
         self.take_ahead();
         self.code.get_or_insert_with(|| read_code(file)).as_ref()
+    }
+
+    /// The frames of an instruction that debug information knows, the innermost first.
+    pub fn frames(&mut self, file: &CheckedFile, address: u64) -> Vec<Frame> {
+        let code = self.code(file);
+        let mut frames = code.map_or_else(Vec::new, |code| source_frames(code, address));
+        self.paths.restore(file, address, &mut frames);
+        let frames = frames.into_iter();
+        frames.map(|SourceFrame { frame, .. }| frame).collect()
     }
 
     /// The variable at an address.

@@ -1,23 +1,29 @@
 //! Functions that share their code with others, as gcc's `-fipa-icf` and linkers make those one
 //! that have equal code.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object, ObjectSymbol, SymbolKind};
+use reuselens_io::text_of_bytes;
 
 use super::symbol_names::{demangled, original};
 
 /// Where the code begins that has the symbols of several functions.
 pub(super) fn functions(file: &object::File) -> BTreeSet<u64> {
-    let mut first: BTreeMap<u64, &str> = BTreeMap::new();
+    let mut first: BTreeMap<u64, Cow<'_, str>> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for symbol in file.symbols() {
         if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
             continue;
         }
-        let Ok(name) = symbol.name() else { continue };
-        let known = *first.entry(symbol.address()).or_insert(name);
-        if original(known) != original(name) && identity(known) != identity(name) {
+        let Ok(name) = symbol.name_bytes() else {
+            continue;
+        };
+        let name = text_of_bytes(name);
+        let known = first.entry(symbol.address());
+        let known = known.or_insert_with(|| name.clone());
+        if original(known) != original(&name) && identity(known) != identity(&name) {
             found.insert(symbol.address());
         }
     }

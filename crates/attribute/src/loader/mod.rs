@@ -6,14 +6,17 @@ mod bounds;
 mod code_sections;
 mod commons;
 mod debug_names;
+mod exact_names;
 mod exception_frames;
 mod folded;
 mod frames;
 mod language;
 mod layouts;
 mod named_types;
+mod odd_symbols;
 mod scopes;
 mod separate;
+mod source_frames;
 mod sources;
 mod statements;
 mod stubs;
@@ -32,7 +35,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use object::{Object, ObjectSymbol, SymbolKind};
-use reuselens_io::{path_of, read_object_file};
+use reuselens_io::{path_of, read_object_file, text_of, text_of_bytes};
 use reuselens_locality::Frame;
 use reuselens_trace::{Kind, Module};
 use reuselens_units::Bytes;
@@ -49,6 +52,7 @@ use debug_names::DebugNames;
 use frames::Frames;
 pub(crate) use layouts::is_library_type;
 use named_types::NamedTypes;
+use odd_symbols::{FoundSymbol, OddSymbols};
 use separate::Separate;
 use sources::Sources;
 use stubs::Stubs;
@@ -109,6 +113,7 @@ struct Opened {
     bounds: FunctionBounds,
     /// Of a file without line numbers: its functions. Empty for others.
     unlined: Vec<(u64, u64)>,
+    odd: OddSymbols,
     debug: DebugNames,
     /// Its code, once it was asked for; `None` in it if it cannot be read.
     code: Option<Option<CodeSections>>,
@@ -133,7 +138,7 @@ impl CheckedFile {
 
     /// Whether it is a file of the system.
     fn is_of_system(&self) -> bool {
-        self.path.to_str().is_none_or(is_system_module)
+        is_system_module(&text_of(&self.path))
     }
 
     /// Where to open it once more: by its path, which shows the folder of other files beside it, if
@@ -213,8 +218,8 @@ impl Loader {
     /// it names it.
     fn unnamed_function(&mut self, module: &Module, address: u64) -> Option<u64> {
         let start = self.opened(module)?.bounds.start_of(address)?;
-        let symbol = self.code(module)?.find_symbol_info(address);
-        let is_named = symbol.is_some_and(|symbol| symbol.address() >= start);
+        let symbol = self.symbol(module, address);
+        let is_named = symbol.is_some_and(|symbol| symbol.address >= start);
         (!is_named).then_some(start)
     }
 
@@ -233,10 +238,19 @@ impl Loader {
         AccessTypes::of(code.again().ok()?)
     }
 
-    /// What names the code of a module.
-    fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
+    /// The frames of an instruction that debug information knows, the innermost first.
+    fn source_frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
+        let opened = self.opened(module);
+        opened.map_or_else(Vec::new, |opened| {
+            opened.debug.frames(&opened.named, address)
+        })
+    }
+
+    /// The symbol that contains an instruction.
+    fn symbol(&mut self, module: &Module, address: u64) -> Option<FoundSymbol<'_>> {
         let opened = self.opened(module)?;
-        opened.debug.code(&opened.named)
+        let code = opened.debug.code(&opened.named)?;
+        opened.odd.find(code, address)
     }
 }
 
@@ -282,10 +296,11 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     let has_lines = with_names.section_by_name(".debug_line").is_some();
     let mut bounds = FunctionBounds::default();
     let mut unlined = Vec::new();
+    let odd = OddSymbols::of(with_names);
     if is_stripped || !has_lines {
         let functions = FunctionBounds::of(&file);
         if !has_lines {
-            unlined = functions.named_alike(with_names, &stubs);
+            unlined = functions.named_alike(with_names, &odd, &stubs);
         }
         if is_stripped {
             bounds = functions;
@@ -305,6 +320,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         debug_bytes,
         bounds,
         unlined,
+        odd,
         debug: DebugNames::default(),
         code: None,
         own: named.is_some().then(|| own.again().ok()).flatten(),
@@ -330,11 +346,11 @@ fn static_symbol<'data>(symbol: &impl ObjectSymbol<'data>) -> Option<StaticSymbo
     if symbol.kind() != SymbolKind::Data || symbol.is_undefined() || symbol.size() == 0 {
         return None;
     }
-    let raw = symbol.name().ok()?;
+    let raw = text_of_bytes(symbol.name_bytes().ok()?);
     let name = if raw.starts_with("__") && raw.contains("_MOD_") {
-        fortran_name(raw)
+        fortran_name(&raw)
     } else {
-        demangled(raw)
+        demangled(&raw)
     };
     let high = symbol.address().checked_add(symbol.size())?;
     Some(StaticSymbol {
@@ -365,8 +381,22 @@ impl SymbolSource for Loader {
                 ..Frame::default()
             }];
         }
-        let code = self.code(module);
-        code.map(|code| frames(code, address)).unwrap_or_default()
+        let mut frames = self.source_frames(module, address);
+        if frames.last().is_none_or(|last| last.function.is_empty()) {
+            let symbol = self.symbol(module, address);
+            let function = symbol.map(|symbol| {
+                let distance = address.saturating_sub(symbol.address);
+                format!("{}+{distance:#x}", demangled(symbol.name))
+            });
+            match frames.last_mut() {
+                Some(last) => last.function = function.unwrap_or_default(),
+                None => frames.extend(function.map(|function| Frame {
+                    function,
+                    ..Frame::default()
+                })),
+            }
+        }
+        frames
     }
 
     fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
@@ -380,18 +410,16 @@ impl SymbolSource for Loader {
                 symbol: format!("fn at {start:#x}"),
             });
         }
-        let code = self.code(module)?;
-        let outermost = source_frames(code, address)
-            .pop()
-            .filter(|frame| !frame.function.is_empty());
-        let symbol = code.find_symbol_info(address);
+        let outermost = self.source_frames(module, address).pop();
+        let outermost = outermost.filter(|frame| !frame.function.is_empty());
+        let symbol = self.symbol(module, address);
         let (name, file) = match outermost {
             Some(frame) => (frame.function, frame.file),
-            None => (demangled(symbol.as_ref()?.name()), String::new()),
+            None => (demangled(symbol.as_ref()?.name), String::new()),
         };
         let symbol = symbol.map_or_else(String::new, |symbol| match file.is_empty() {
-            true => format!("{} at {:#x}", symbol.name(), symbol.address()),
-            false => original(symbol.name()).to_owned(),
+            true => format!("{} at {:#x}", symbol.name, symbol.address),
+            false => original(symbol.name).to_owned(),
         });
         Some(Function { name, file, symbol })
     }
@@ -464,71 +492,4 @@ impl SymbolSource for Loader {
         let unread = std::mem::take(&mut self.unread);
         unread::warnings(&unread)
     }
-}
-
-/// The symbol at or before an address, demangled, and the distance from it.
-fn symbol(code: &addr2line::Loader, address: u64) -> Option<(String, u64)> {
-    let symbol = code.find_symbol_info(address)?;
-    let name = demangled(symbol.name());
-    Some((name, address.saturating_sub(symbol.address())))
-}
-
-fn frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
-    let mut frames = source_frames(code, address);
-    let fallback = || symbol(code, address).map(|(name, distance)| format!("{name}+{distance:#x}"));
-    match frames.last_mut() {
-        Some(last) if last.function.is_empty() => last.function = fallback().unwrap_or_default(),
-        Some(_) => {}
-        None => frames.extend(fallback().map(|function| Frame {
-            function,
-            ..Frame::default()
-        })),
-    }
-    frames
-}
-
-/// What debug information calls the language of Fortran's versions.
-const FORTRAN: [gimli::DwLang; 6] = [
-    gimli::DW_LANG_Fortran77,
-    gimli::DW_LANG_Fortran90,
-    gimli::DW_LANG_Fortran95,
-    gimli::DW_LANG_Fortran03,
-    gimli::DW_LANG_Fortran08,
-    gimli::DW_LANG_Fortran18,
-];
-
-/// The frames that the debug information knows.
-fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
-    let mut frames = Vec::new();
-    let Ok(mut found) = code.find_frames(address) else {
-        return frames;
-    };
-    while let Ok(Some(frame)) = found.next() {
-        let function = frame.function.as_ref().and_then(|name| {
-            let is_fortran = name
-                .language
-                .is_some_and(|language| FORTRAN.contains(&language));
-            // Not by its language: what is not mangled, as a lambda's own name or one of C, would
-            // be taken for a type.
-            let name = name.raw_name().ok()?;
-            Some(match is_fortran {
-                true => fortran_name(&name),
-                false => demangled(&name),
-            })
-        });
-        let location = frame.location;
-        let known = Frame {
-            function: function.unwrap_or_default(),
-            file: location
-                .as_ref()
-                .and_then(|at| at.file)
-                .unwrap_or_default()
-                .to_owned(),
-            line: location.as_ref().and_then(|at| at.line).unwrap_or(0),
-        };
-        if known != Frame::default() {
-            frames.push(known);
-        }
-    }
-    frames
 }

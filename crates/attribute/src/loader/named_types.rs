@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gimli::UnitOffset;
+use reuselens_io::text_of_bytes;
 use reuselens_locality::{DataLayout, Frame};
 
 use super::CheckedFile;
@@ -221,7 +222,7 @@ fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
         let name = unit.entry(place).ok();
         let name = name.and_then(|entry| entry.attr_value(gimli::DW_AT_name));
         let name = name.and_then(|name| unit.attr_string(name).ok());
-        if name.is_some_and(|name| is_equal(&name.to_string_lossy(), wanted)) {
+        if name.is_some_and(|name| is_equal(&text_of_bytes(name.slice()), wanted)) {
             found.push(place);
         }
         Ok(())

@@ -4,7 +4,9 @@
 //! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate
 //! Files".
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::Object;
@@ -28,7 +30,7 @@ pub(super) fn find(file: &object::File, path: &Path) -> Option<Separate> {
     let mut places: Vec<PathBuf> = build_id.map(by_build_id).into_iter().collect();
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
         // A name, and not a way out of the folder.
-        let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+        let name = Path::new(OsStr::from_bytes(name)).file_name()?;
         let folder = path.parent()?;
         let below = folder.strip_prefix("/").unwrap_or(folder);
         places.push(folder.join(name));

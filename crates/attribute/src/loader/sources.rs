@@ -1,9 +1,9 @@
 //! The lines of source files, kept while questions about them go on.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::Read;
 
-use reuselens_io::open_regular_file;
+use reuselens_io::{open_regular_file, path_of, text_of_bytes};
 use reuselens_locality::Frame;
 
 use super::statements;
@@ -26,11 +26,13 @@ impl Sources {
             self.files.clear();
         }
         let read = || {
-            let opened = open_regular_file(Path::new(file)).ok();
-            let text = opened
+            let opened = open_regular_file(&path_of(file)).ok();
+            let mut bytes = Vec::new();
+            // Comments in other encodings than UTF-8 leave the rest of a file readable.
+            let _ = opened
                 .filter(|(_, bytes)| *bytes < MOST_SOURCE)
-                .and_then(|(file, _)| std::io::read_to_string(file).ok());
-            let text = text.unwrap_or_default();
+                .and_then(|(mut file, _)| file.read_to_end(&mut bytes).ok());
+            let text = text_of_bytes(&bytes);
             text.lines().map(str::to_owned).collect()
         };
         let known = self.files.entry(file.to_owned());
@@ -47,5 +49,29 @@ impl Sources {
             statements::around
         };
         (line < lines.len()).then(|| around(lines, line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use reuselens_io::text_of;
+
+    use super::*;
+
+    #[test]
+    fn sources_are_read_whatever_their_bytes_and_their_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(OsStr::from_bytes(b"gr\xfcn.c"));
+        std::fs::write(&path, b"/* gr\xfcn */\nint *all = malloc(12);\n").unwrap();
+        let frame = Frame {
+            function: "main".to_owned(),
+            file: text_of(&path),
+            line: 2,
+        };
+        let statement = Sources::default().statement(&frame).unwrap();
+        assert!(statement.contains("int *all = malloc(12)"), "{statement}");
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget,
 };
+use reuselens_io::text_of_bytes;
 
 use super::demangled;
 
@@ -95,9 +96,9 @@ fn names(file: &object::File) -> BTreeMap<u64, String> {
             continue;
         };
         let symbol = symbols.symbol_by_index(index).ok();
-        let name = symbol.as_ref().and_then(|symbol| symbol.name().ok());
+        let name = symbol.as_ref().and_then(|symbol| symbol.name_bytes().ok());
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            names.insert(slot, format!("{}@plt", demangled(name)));
+            names.insert(slot, format!("{}@plt", demangled(&text_of_bytes(name))));
         }
     }
     names

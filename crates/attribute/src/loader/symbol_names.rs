@@ -47,6 +47,8 @@ pub(super) fn fortran_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use reuselens_io::text_of_bytes;
+
     use super::*;
 
     #[test]
@@ -55,6 +57,9 @@ mod tests {
             assert_eq!(demangled(name), name);
         }
         assert_eq!(demangled("_ZN4grid4cellE"), "grid::cell");
+        // Lengths in mangled names count bytes, of which the text of this one has more.
+        let name = text_of_bytes(b"_Z3\xf6ab");
+        assert_eq!(demangled(&name), name);
     }
 
     #[test]

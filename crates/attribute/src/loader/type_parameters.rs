@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use gimli::{AttributeValue, DebugInfoOffset, UnitOffset};
 
+use super::exact_names::{self, own_name};
 use super::frames::Debug;
 use super::symbol_names::demangled;
 use super::types::is_structure;
@@ -243,17 +244,17 @@ fn around(unit: Unit<'_>, function: UnitOffset, address: u64) -> Vec<UnitOffset>
 
 /// What a parameter of a function stands for, if the function has this name.
 fn generic(debug: &Debug, entry: EntryPlace, name: &str, parameter: &str) -> Option<EntryPlace> {
-    let (mut own_name, mut found) = (None, None);
+    let (mut symbol_name, mut found) = (None, None);
     for (number, place) in origins(debug, entry) {
         debug.with_unit(number, |unit| {
             let entry = unit.entry(place).ok()?;
-            own_name = own_name.take().or_else(|| linkage_name(unit, &entry));
+            symbol_name = symbol_name.take().or_else(|| linkage_name(unit, &entry));
             let kind = || Reference::of(&argument(unit, place, parameter)?, gimli::DW_AT_type);
             found = found.or_else(|| resolved(debug, number, kind()?));
             Some(())
         });
     }
-    found.filter(|_| own_name.is_some_and(|own| own == name))
+    found.filter(|_| symbol_name.is_some_and(|own| own == name))
 }
 
 /// An entry and those that it refers to: from what is inlined to its function, and from there to
@@ -283,10 +284,7 @@ fn own_names(debug: &Debug, entry: EntryPlace) -> Vec<String> {
         debug.with_unit(number, |unit| {
             let entry = unit.entry(place).ok()?;
             found.extend(linkage_name(unit, &entry));
-            let name = unit
-                .attr_string(entry.attr_value(gimli::DW_AT_name)?)
-                .ok()?;
-            found.push(name.to_string_lossy().into_owned());
+            found.extend(own_name(unit, &entry));
             Some(())
         });
     }
@@ -302,8 +300,7 @@ fn linkage_name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
 pub(super) fn symbol<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
     let names = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name];
     let name = names.iter().find_map(|name| entry.attr_value(*name))?;
-    let name = unit.attr_string(name).ok()?;
-    Some(name.to_string_lossy().into_owned())
+    exact_names::string(unit, name)
 }
 
 /// The entry of a function's type parameter of this name.
@@ -315,9 +312,7 @@ fn argument<'a>(unit: Unit<'a>, function: UnitOffset, parameter: &str) -> Option
         if entry.tag() != gimli::DW_TAG_template_type_parameter {
             continue;
         }
-        let name = entry.attr_value(gimli::DW_AT_name);
-        let name = name.and_then(|name| unit.attr_string(name).ok());
-        if name.is_some_and(|name| name.to_string_lossy() == parameter) {
+        if own_name(unit, entry).is_some_and(|name| name == parameter) {
             return Some(entry.clone());
         }
     }

@@ -2,7 +2,7 @@
 
 use gimli::{AttributeValue, UnitOffset};
 
-use super::FORTRAN;
+use super::source_frames::FORTRAN;
 use super::variables::{MAX_STEPS, Unit, offset};
 
 /// The size of a type, as far as it matters for variables.

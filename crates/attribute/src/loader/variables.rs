@@ -11,8 +11,9 @@ use gimli::{
     RunTimeEndian, SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
-use reuselens_io::read_object_file;
+use reuselens_io::{read_object_file, text_of_bytes};
 
+use super::exact_names;
 use super::layouts::Layouts;
 use crate::symbols::Variable;
 
@@ -195,8 +196,7 @@ pub(super) fn file_of<'a>(unit: Unit<'a>, value: AttributeValue<Reader<'a>>) -> 
         other => other.udata_value()?,
     };
     let header = unit.line_program.as_ref()?.header();
-    let name = unit.attr_string(header.file(index)?.path_name()).ok()?;
-    Some(name.to_string_lossy().into_owned())
+    exact_names::string(unit, header.file(index)?.path_name())
 }
 
 /// The code of an entry.
@@ -215,7 +215,8 @@ pub(super) fn ranges<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
 }
 
 fn unit_name(unit: Unit<'_>) -> Option<String> {
-    unit.name.map(|name| name.to_string_lossy().into_owned())
+    unit.name
+        .map(|name| text_of_bytes(name.slice()).into_owned())
 }
 
 /// Bytes of an array's element, or of the whole where the type is no array.

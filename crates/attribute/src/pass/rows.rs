@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use reuselens_io::text_of_bytes;
 use reuselens_trace::{Block, Kind, Row};
 
 use super::Pass;
@@ -86,7 +87,7 @@ impl<'a> Rows<'a> {
             .flat_map(|word| word.to_le_bytes())
             .collect();
         bytes.truncate(length);
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        Some(text_of_bytes(&bytes).into_owned())
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::names::Names;
 use crate::number::number;
+use reuselens_io::text_of_bytes;
 use reuselens_trace::{Event, ProcessId, Thread, ThreadId};
 use reuselens_units::Bytes;
 
@@ -44,7 +45,7 @@ impl TableThreads {
                 .unwrap_or(0),
             name: match number {
                 Some(_) => String::new(),
-                None => String::from_utf8_lossy(&field[..field.len().min(LONGEST)]).into_owned(),
+                None => text_of_bytes(&field[..field.len().min(LONGEST)]).into_owned(),
             },
             ..Thread::default()
         };

@@ -2,6 +2,7 @@
 
 use gimli::{Operation, UnitOffset};
 
+use crate::loader::exact_names;
 use crate::loader::layouts::Layouts;
 use crate::loader::symbol_names::{demangled, fortran_name};
 use crate::loader::types;
@@ -235,14 +236,13 @@ impl<'a> Walk<'a> {
         {
             return None;
         }
-        let name = attribute(gimli::DW_AT_name)?;
-        let name = unit.attr_string(name).ok()?;
+        let name = exact_names::string(unit, attribute(gimli::DW_AT_name)?)?;
         let function = self.function_name(self.scopes.last()?.entry)?;
         let file = attribute(gimli::DW_AT_decl_file).and_then(|value| file_of(unit, value));
         Some(LocalVariable {
             below,
             bytes,
-            name: format!("{} in {function}", name.to_string_lossy()),
+            name: format!("{name} in {function}"),
             file: file.unwrap_or_default(),
             element_bytes: element_bytes(unit, kind).unwrap_or(0),
             layout: self.layouts.of_element(kind),
@@ -268,8 +268,7 @@ impl<'a> Walk<'a> {
                 None => break,
             }
         }
-        let name = unit.attr_string(name?).ok()?;
-        let name = name.to_string_lossy();
+        let name = exact_names::string(unit, name?)?;
         Some(match types::is_fortran(unit) {
             true => fortran_name(&name),
             false => demangled(&name),

@@ -3,6 +3,7 @@
 use gimli::UnitOffset;
 
 use super::{Layouts, is_qualifier, is_structure, types};
+use crate::loader::exact_names;
 use crate::loader::variables::{Entry, MAX_STEPS, Unit, for_each_entry, offset};
 
 /// Bytes of a name that are kept.
@@ -53,9 +54,7 @@ impl Scopes {
 impl<'a> Layouts<'a> {
     /// The name that an entry has, without what is around it.
     pub(super) fn own_name(&self, entry: &Entry<'a>) -> Option<String> {
-        let name = entry.attr_value(gimli::DW_AT_name)?;
-        let name = self.unit.attr_string(name).ok()?;
-        let mut name = name.to_string_lossy().into_owned();
+        let mut name = exact_names::own_name(self.unit, entry)?;
         if name.len() > MAX_NAME {
             let end = (0..=MAX_NAME).rev().find(|at| name.is_char_boundary(*at));
             name.truncate(end.unwrap_or(0));

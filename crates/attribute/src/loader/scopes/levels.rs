@@ -2,10 +2,10 @@
 //!
 //! Source: DWARF 5, sections 2.23 (template parameters), 3.3.8 (inlined functions) and 5.7.
 
-use std::path::PathBuf;
-
 use gimli::AttributeValue;
+use reuselens_io::text_of;
 
+use crate::loader::exact_names::{self, own_name};
 use crate::loader::frames::Debug;
 use crate::loader::named_types::is_type;
 use crate::loader::type_parameters::{
@@ -347,13 +347,6 @@ fn is_other_name(tag: gimli::DwTag) -> bool {
     )
 }
 
-fn own_name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
-    let name = unit
-        .attr_string(entry.attr_value(gimli::DW_AT_name)?)
-        .ok()?;
-    Some(name.to_string_lossy().into_owned())
-}
-
 fn is_called<'a>(unit: Unit<'a>, entry: &Entry<'a>, name: &str) -> bool {
     own_name(unit, entry).is_some_and(|own| own == name)
 }
@@ -396,20 +389,5 @@ fn declared_file<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
         AttributeValue::FileIndex(index) => index,
         other => other.udata_value()?,
     };
-    let header = unit.line_program.as_ref()?.header();
-    let file = header.file(index)?;
-    let text = |value| {
-        let text = unit.attr_string(value).ok()?;
-        Some(text.to_string_lossy().into_owned())
-    };
-    let mut path = PathBuf::new();
-    if let Some(folder) = unit.comp_dir {
-        path.push(&*folder.to_string_lossy());
-    }
-    // The folder of number 0 is that of the unit.
-    if file.directory_index() != 0 {
-        path.push(text(file.directory(header)?)?);
-    }
-    path.push(text(file.path_name())?);
-    Some(path.to_str()?.to_owned())
+    exact_names::path(unit, index).map(text_of)
 }
