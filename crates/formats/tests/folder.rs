@@ -7,10 +7,11 @@ use reuselens_formats::{open, open_part, survey};
 use reuselens_testing::traces::{Piece, Random, drain, rows};
 use reuselens_trace::{Event, Selection, ThreadId};
 
-/// Accesses that a thread makes in a buffer, which begins at a time.
+/// Accesses that a thread makes in a buffer, which begins at a time on a core.
 struct Buffer {
     thread: u64,
     time: u64,
+    core: u64,
     addrs: Vec<u64>,
 }
 
@@ -18,11 +19,11 @@ struct Buffer {
 fn file(thread: u64, buffers: &[Buffer]) -> Vec<u8> {
     let mut all = vec![(25, 0, 5), (28, 9, 0x48), (22, 4, thread), (24, 4, 70)];
     for buffer in buffers.iter().filter(|buffer| buffer.thread == thread) {
-        all.extend([(28, 2, buffer.time), (28, 3, 1)]);
+        all.extend([(28, 2, buffer.time), (28, 3, buffer.core)]);
         for (index, addr) in buffer.addrs.iter().enumerate() {
             if index % 5 == 2 {
                 // A chunk begins here, and repeats the time.
-                all.extend([(28, 2, buffer.time), (28, 3, 1)]);
+                all.extend([(28, 2, buffer.time), (28, 3, buffer.core)]);
             }
             all.extend([(10, 3, 0x40_1000), (0, 8, *addr)]);
         }
@@ -37,6 +38,7 @@ fn buffers(seed: u64) -> Vec<Buffer> {
     let buffer = |time: u64| Buffer {
         thread: 100 + random.next() % 5,
         time: 1000 + 7 * time,
+        core: 1,
         addrs: (0..random.next() % 30).map(|_| random.next()).collect(),
     };
     (0..200).map(buffer).collect()
@@ -159,6 +161,84 @@ fn part_of_a_folder_is_cut_from_the_order_of_time() {
     let of_first = buffers.iter().filter(|buffer| buffer.thread == first);
     let count: usize = of_first.map(|buffer| buffer.addrs.len()).sum();
     assert_eq!(rows(&drain(&mut source).0).len(), count);
+}
+
+/// Buffers of five threads on three cores, several of which begin at the same time; as raw2trace
+/// has them: a thread is on one core at a time.
+fn equal_times(seed: u64) -> Vec<Buffer> {
+    let mut random = Random(seed);
+    let mut cores = std::collections::BTreeMap::new();
+    let mut all: Vec<Buffer> = Vec::new();
+    for step in 0..300 {
+        let (thread, time) = (100 + random.next() % 5, 1000 + step / 9);
+        let core = *cores.entry((thread, time)).or_insert(random.next() % 3);
+        let addrs = (0..random.next() % 12).map(|_| random.next()).collect();
+        all.push(Buffer {
+            thread,
+            time,
+            core,
+            addrs,
+        });
+    }
+    all
+}
+
+/// An entry of a schedule: thread, time, core, and the number of instructions of the thread before.
+type ScheduleEntry = [u64; 4];
+
+/// The file of a serial schedule, by the rules of raw2trace: an entry for each buffer, ordered by
+/// time, core, thread and instruction; of those of a thread that follow each other, the first.
+fn serial_schedule(buffers: &[Buffer]) -> Vec<u8> {
+    let mut before = std::collections::BTreeMap::<u64, u64>::new();
+    let mut entries: Vec<ScheduleEntry> = Vec::new();
+    for buffer in buffers {
+        let count = before.entry(buffer.thread).or_default();
+        entries.push([buffer.thread, buffer.time, buffer.core, *count]);
+        *count += buffer.addrs.len() as u64;
+    }
+    entries.sort_by_key(|&[thread, time, core, instruction]| (time, core, thread, instruction));
+    entries.dedup_by_key(|entry| entry[0]);
+    entries
+        .as_flattened()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
+}
+
+/// The accesses of threads as a serial schedule has them: each entry runs its thread up to the
+/// instruction of that thread's next entry.
+fn scheduled(buffers: &[Buffer], schedule: &[u8]) -> Vec<(u64, u64)> {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let entries: Vec<ScheduleEntry> = schedule
+        .chunks_exact(32)
+        .map(|entry| [0, 8, 16, 24].map(|at| word(&entry[at..at + 8])))
+        .collect();
+    let mut all = Vec::new();
+    for (index, &[thread, _, _, from]) in entries.iter().enumerate() {
+        let mut later = entries[index + 1..].iter();
+        let next = later.find(|entry| entry[0] == thread);
+        let own = buffers.iter().filter(|buffer| buffer.thread == thread);
+        let addrs: Vec<u64> = own.flat_map(|buffer| buffer.addrs.clone()).collect();
+        let to = next.map_or(addrs.len(), |next| next[3] as usize);
+        all.extend(addrs[from as usize..to].iter().map(|&addr| (thread, addr)));
+    }
+    all
+}
+
+#[test]
+fn order_of_a_folder_is_that_of_its_serial_schedule() {
+    for seed in 1..21 {
+        let folder = tempfile::tempdir().unwrap();
+        let buffers = equal_times(seed);
+        write(folder.path(), &buffers);
+        let schedule = serial_schedule(&buffers);
+        let path = folder.path().join("serial_schedule.bin.gz");
+        std::fs::write(path, gzip(&schedule)).unwrap();
+        let mut source = open(folder.path(), None).unwrap();
+        let (pieces, error) = drain(&mut source);
+        assert!(error.is_none(), "{error:?}");
+        assert_eq!(accesses(&pieces), scheduled(&buffers, &schedule), "{seed}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) const HEADER: u16 = 25;
 pub(super) const MARKER: u16 = 28;
 /// What the size of a marker says if its address is the time at which a buffer began.
 const TIMESTAMP: u16 = 2;
+/// What it says if its address is the core on which a buffer began.
+const CORE: u16 = 3;
 
 /// What is done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,12 @@ impl Entry {
     #[inline(always)]
     pub(super) fn is_stamp(self) -> bool {
         (self.kind, self.size) == (MARKER, TIMESTAMP)
+    }
+
+    /// The core on which a buffer began, if it says that. DynamoRIO's number for a core that it
+    /// does not know is the largest.
+    pub(super) fn core(self) -> Option<u64> {
+        ((self.kind, self.size) == (MARKER, CORE)).then_some(self.addr)
     }
 
     /// What is done with it. Data accesses of 0 bytes, or of more than a row can say, are special.

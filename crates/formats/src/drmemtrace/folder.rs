@@ -5,10 +5,11 @@
 //! Source: DynamoRIO, `clients/drcachesim/docs/drcachesim.dox.in` (offline traces) and
 //! `tracer/raw2trace_directory.cpp`: `drmemtrace.PROGRAM.PID.NUMBER.dir/trace/` has the files
 //! `drmemtrace.PROGRAM.PID.NUMBER.trace` of the threads, most of them packed. Each buffer of a
-//! thread begins with a marker of the time at which it began. The files `cpu_schedule.bin.zip` and
-//! `serial_schedule.bin.gz` are made of these times (`record_schedule` in `raw2trace.cpp`), so the
-//! order of the times is that of the schedule; it is also how DynamoRIO's own tools put threads
-//! together.
+//! thread begins with markers of the time at which it began and of the core it ran on. The file
+//! `serial_schedule.bin.gz` is made of these markers: its entries are ordered by time, core and
+//! thread (`aggregate_schedule_data` in `common/schedule_file.cpp`), so buffers in that order are
+//! the schedule, and the file need not be read. `cpu_schedule.bin.zip` has the same entries core by
+//! core.
 //!
 //! A file is opened when its first buffer is next, so that the memory is that of the threads that
 //! live at the same time, not of all.
@@ -19,8 +20,8 @@ use reuselens_io::Input;
 use reuselens_trace::{Block, Projection, Source, Step, TraceError};
 use reuselens_units::{Bytes, counted};
 
-use super::entry::{Entry, LENGTH};
-use super::reader::DrmemtraceReader;
+use super::entry::{self, Entry, LENGTH};
+use super::reader::{BufferStart, DrmemtraceReader};
 use super::threads::RunningThreads;
 
 /// Endings of the files of threads, without those of packings.
@@ -32,7 +33,9 @@ const PACKED: [&str; 8] = ["", ".gz", ".zip", ".sz", ".snappy", ".xz", ".zst", "
 struct ThreadFile {
     path: PathBuf,
     /// When its next buffer begins.
-    stamp: u64,
+    next: BufferStart,
+    /// The system's number of its thread, by its beginning.
+    thread: u64,
     /// Its reader, once its first buffer was next.
     reader: Option<DrmemtraceReader>,
     /// The system's numbers of its thread and process, as far as they were read.
@@ -40,8 +43,9 @@ struct ThreadFile {
     pid: u64,
 }
 
-/// Reads the files of a folder, buffer by buffer, in the order of their times; of buffers that
-/// begin at the same time, that of the first file by name is first.
+/// Reads the files of a folder, buffer by buffer, in the order of their times; buffers that begin
+/// at the same time are ordered by core, then by the system's number of their thread, then by the
+/// name of their file.
 pub struct FolderReader {
     folder: PathBuf,
     /// The files that are not read to their ends.
@@ -78,11 +82,12 @@ impl FolderReader {
         let (mut files, mut bytes) = (Vec::new(), 0_u64);
         for path in paths {
             let mut input = Input::open(&path)?;
-            let stamp = first_stamp(input.head()?);
+            let (next, thread) = beginning(input.head()?);
             bytes = bytes.saturating_add(input.progress().map_or(0, |(_, all)| all));
             files.push(ThreadFile {
                 path,
-                stamp,
+                next,
+                thread,
                 reader: None,
                 tid: 0,
                 pid: 0,
@@ -102,8 +107,10 @@ impl FolderReader {
 
     /// Goes on with the file whose next buffer began first. `None` at the end of all.
     fn choose(&mut self) -> Result<Option<usize>, TraceError> {
-        let stamps = self.files.iter().map(|file| file.stamp).enumerate();
-        let Some((next, _)) = stamps.min_by_key(|&(index, stamp)| (stamp, index)) else {
+        let files = self.files.iter().enumerate();
+        // Of equal ones, the first.
+        let next = files.min_by_key(|(_, file)| (file.next, file.thread));
+        let Some((next, _)) = next else {
             return Ok(None);
         };
         let file = &mut self.files[next];
@@ -135,7 +142,7 @@ impl FolderReader {
             Ok(Some(Step::End)) => None,
             Ok(Some(step)) => return Some(step),
             Ok(None) => {
-                file.stamp = reader.stamp().unwrap_or(file.stamp);
+                file.next = reader.next_buffer().unwrap_or(file.next);
                 return None;
             }
             Err(error) => Some(error),
@@ -247,12 +254,18 @@ fn nothing_in(folder: &Path) -> String {
     }
 }
 
-/// When the first buffer of a file begins, if its beginning says that; else 0.
-fn first_stamp(head: &[u8]) -> u64 {
+/// What the first entries of a file say: when its first buffer begins, and the system's number of
+/// its thread; 0 for what they do not say.
+fn beginning(head: &[u8]) -> (BufferStart, u64) {
     let (entries, _) = head.as_chunks::<LENGTH>();
     let mut entries = entries.iter().map(Entry::of);
+    let thread = entries.clone().find(|entry| entry.kind == entry::THREAD);
     let stamp = entries.find(|entry| entry.is_stamp());
-    stamp.map_or(0, |entry| entry.addr)
+    let start = match stamp {
+        Some(stamp) => BufferStart::of(stamp, entries.next()),
+        None => BufferStart { time: 0, core: 0 },
+    };
+    (start, thread.map_or(0, |entry| entry.addr))
 }
 
 #[cfg(test)]

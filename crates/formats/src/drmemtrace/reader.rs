@@ -41,8 +41,8 @@ pub struct DrmemtraceReader {
     by_buffer: bool,
     /// Whether its first buffer has begun.
     has_begun: bool,
-    /// When the buffer begins at which it waits.
-    waits: Option<u64>,
+    /// When and on which core the buffer begins at which it waits.
+    waits: Option<BufferStart>,
     events: VecDeque<Event>,
     rows: Block,
     stage: Box<RowStage>,
@@ -51,6 +51,24 @@ pub struct DrmemtraceReader {
     noted: bool,
     failed: Option<TraceError>,
     over: bool,
+}
+
+/// When and on which core a buffer began, in the order of schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BufferStart {
+    pub(super) time: u64,
+    pub(super) core: u64,
+}
+
+impl BufferStart {
+    /// What entries from a stamp of time on say. Without a core after it, it is the number that
+    /// DynamoRIO has for unknown cores.
+    pub(super) fn of(stamp: Entry, next: Option<Entry>) -> BufferStart {
+        BufferStart {
+            time: stamp.addr,
+            core: next.and_then(Entry::core).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// The instruction that ran last.
@@ -108,8 +126,8 @@ impl DrmemtraceReader {
         &mut self.threads
     }
 
-    /// When the buffer begins at which the reader waits.
-    pub(super) fn stamp(&self) -> Option<u64> {
+    /// When and on which core the buffer begins at which the reader waits.
+    pub(super) fn next_buffer(&self) -> Option<BufferStart> {
         self.waits
     }
 
@@ -166,7 +184,9 @@ impl DrmemtraceReader {
             if self.by_buffer && first.is_stamp() {
                 // Rows before it are delivered first.
                 if self.rows.is_empty() && self.has_begun {
-                    self.waits = Some(first.addr);
+                    let (entries, _) = self.input.at_least(2 * LENGTH)?.as_chunks::<LENGTH>();
+                    let next = entries.get(1).map(Entry::of);
+                    self.waits = Some(BufferStart::of(first, next));
                     return Ok(true);
                 }
                 if !self.rows.is_empty() {
