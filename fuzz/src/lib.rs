@@ -27,6 +27,18 @@ pub fn read(bytes: &[u8], format: Option<&str>) {
     while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
 }
 
+/// Reads `bytes` as requests for blocks in a format. The first bytes are also the unit, so that any
+/// number may be one, also one that is refused.
+pub fn read_blocks(bytes: &[u8], format: &str) {
+    let mut unit = [0; 8];
+    for (to, from) in unit.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    // As often one of a few bytes as a large one.
+    let unit = u64::from_le_bytes(unit) >> (unit[0] % 64);
+    read(bytes, Some(&format!("{format}:unit={unit}")));
+}
+
 /// Counts what a graph has: each pair is at most two edges, and each end is a vertex.
 pub fn check_graph(graph: &LoadedGraph) {
     let census = graph.census(EdgeKind::Directed);

@@ -45,6 +45,8 @@ fn unknown_format_is_wrong_usage() {
         for (format, what) in [
             ("nosuch", "no format is called 'nosuch'"),
             ("csv:colour=3", "colour=3"),
+            ("vscsi:unit=0", "'0' is no unit"),
+            ("oraclegeneral:unit=x", "'x' is no unit"),
         ] {
             let done = place.run(&[verb, &["--format", format, "loop.txt"]].concat());
             done.fails(2).says(&[what, "`reuselens formats` lists"]);

@@ -25,6 +25,8 @@ pub mod vscsi;
 
 mod ambiguity;
 mod batch;
+mod block_requests;
+mod choices;
 mod convert;
 mod delivery;
 mod extension;
@@ -221,7 +223,7 @@ pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> 
 /// # Errors
 /// Those of [`open`].
 pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceError> {
-    let columns = format.and_then(csv::choice);
+    let choice = format.and_then(choices::choice);
     let named = format.is_some();
     let format = detected_or_named(&mut input, format)?;
     if extension::has_format(format.name) && !extension::is_packed(input.path()) {
@@ -229,8 +231,8 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
     }
     let path = input.path().to_owned();
     let ambiguity = ambiguity::remark(&path, input.head()?, format.name).filter(|_| !named);
-    if let Some(columns) = columns {
-        return unsegmented(csv::Reader::with(input, columns));
+    if let Some((choices, choice)) = choice {
+        return (choices.open)(input, choice);
     }
     let source = (format.open)(input)?;
     Ok(match ambiguity {
@@ -290,8 +292,10 @@ pub(crate) fn detected_or_named(
     format: Option<&str>,
 ) -> Result<&'static FormatInfo, TraceError> {
     let found = match format {
-        Some(format) if csv::choice(format).is_some() => named(input, csv::NAME),
-        Some(name) => named(input, name),
+        Some(name) => {
+            let choice = choices::choice(name);
+            named(input, choice.map_or(name, |(choices, _)| choices.format))
+        }
         None => detected(input),
     }?;
     check_packing(input, found)?;
@@ -323,14 +327,14 @@ fn of_name(name: &str) -> Result<&'static FormatInfo, String> {
     known.ok_or_else(|| format!("no format is called '{}'", name.escape_debug()))
 }
 
-/// Whether [`open`] knows a format of that name, or understands a choice of columns: for those who
-/// want to know before there is a file.
+/// Whether [`open`] knows a format of that name, or understands a choice of columns or of a unit:
+/// for those who want to know before there is a file.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence without its full stop.
 pub fn check_name(name: &str) -> Result<(), String> {
-    match csv::choice(name) {
-        Some(columns) => csv::check(columns),
+    match choices::choice(name) {
+        Some((choices, choice)) => (choices.check)(choice),
         None => of_name(name).map(drop),
     }
 }

@@ -9,6 +9,7 @@
 
 use std::path::Path;
 
+use crate::block_requests::Unit;
 use crate::delivery::{ObjectRequest, item};
 use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32};
 use reuselens_io::Input;
@@ -18,8 +19,7 @@ use reuselens_trace::{Block, ItemProjection, Kind, TraceError};
 /// What to type after `--format`.
 pub const NAME: &str = "oraclegeneral";
 /// One line for `reuselens formats`.
-pub const SUMMARY: &str =
-    "libCacheSim's oracleGeneral: 24-byte records (ending .oracleGeneral, .oracleGeneral.bin)";
+pub const SUMMARY: &str = "libCacheSim's oracleGeneral: 24-byte records (oraclegeneral:unit=BYTES: ids are numbers of blocks)";
 
 const LENGTH: usize = 24;
 const ID_AT: usize = 4;
@@ -31,7 +31,7 @@ pub fn detect(_head: &[u8]) -> Confidence {
 }
 
 /// Reads requests; the id of the object is the item, and its size is left out unless it is asked
-/// for.
+/// for. With a unit, ids are numbers of blocks, and a request accesses its bytes.
 pub type Reader = RecordReader<Requests>;
 
 /// A record is a request.
@@ -46,6 +46,15 @@ impl Reader {
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         Ok(RecordReader::of_objects(input, Requests))
+    }
+
+    /// As [`Reader::new`], of requests for blocks of a unit.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`].
+    pub(super) fn of_blocks(mut input: Input, unit: Unit) -> Result<Reader, TraceError> {
+        input.head()?;
+        Ok(RecordReader::of_requests(input, Requests, unit))
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use reuselens_units::{Accesses, Bytes, Granularity};
 
+use crate::block_requests::Unit;
 use crate::delivery::{self, Delivery, ENOUGH, ObjectRequest};
 use crate::segments::Cuts;
 use reuselens_io::Input;
@@ -78,6 +79,8 @@ struct Records<L> {
     projection: Option<ItemProjection>,
     /// Makes rows that have the sizes of objects.
     object: Option<Object<L>>,
+    /// If the ids of objects are numbers of blocks: bytes of these.
+    unit: Option<Unit>,
     /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
     left: Option<u64>,
     /// Of a segment: where others can begin.
@@ -94,6 +97,7 @@ impl<L: RecordLayout> RecordReader<L> {
                 layout,
                 projection: None,
                 object: None,
+                unit: None,
                 left: None,
                 cuts: None,
             },
@@ -112,12 +116,26 @@ impl<L: RecordLayout> RecordReader<L> {
         }
     }
 
+    /// A reader of `input`, whose first bytes are buffered and whose records are requests for
+    /// blocks of a unit: an access to the bytes of each.
+    pub(super) fn of_requests(input: Input, layout: L, unit: Unit) -> Self
+    where
+        L: SizedLayout,
+    {
+        let mut reader = RecordReader::of(input, layout);
+        reader.records.object = Some(L::object);
+        reader.records.unit = Some(unit);
+        reader
+    }
+
     /// Whether items can be made as the projection says. Rows of ids are accesses to one item each,
-    /// and loads where the format has no kinds.
-    fn can_make_items(projection: ItemProjection) -> bool {
-        L::HAS_ADDRESSES
-            || (projection.granularity == Granularity::BYTE
-                && (L::HAS_KINDS || projection.counts(Kind::Load)))
+    /// and loads where the format has no kinds. A request for blocks has any number of items.
+    fn can_make_items(&self, projection: ItemProjection) -> bool {
+        let is_of_ids = || {
+            projection.granularity == Granularity::BYTE
+                && (L::HAS_KINDS || projection.counts(Kind::Load))
+        };
+        self.records.unit.is_none() && (L::HAS_ADDRESSES || is_of_ids())
     }
 
     /// A reader of `left` records from record `first` on, if the input can be read there.
@@ -146,7 +164,7 @@ impl<L: RecordLayout> Source for RecordReader<L> {
     }
 
     fn has_addresses(&self) -> bool {
-        L::HAS_ADDRESSES
+        L::HAS_ADDRESSES || self.records.unit.is_some()
     }
 
     fn is_of_one_thread(&self) -> bool {
@@ -154,7 +172,20 @@ impl<L: RecordLayout> Source for RecordReader<L> {
     }
 
     fn describe(&self) -> String {
-        self.records.layout.describe(self.records.input.path())
+        let Records {
+            layout,
+            input,
+            unit,
+            ..
+        } = &self.records;
+        let what = layout.describe(input.path());
+        match unit {
+            Some(unit) => format!(
+                "{what}, by the bytes of each; ids count {} bytes",
+                unit.bytes()
+            ),
+            None => what,
+        }
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
@@ -164,12 +195,12 @@ impl<L: RecordLayout> Source for RecordReader<L> {
     fn project(&mut self, projection: Projection) -> bool {
         match projection {
             Projection::Items(projection) => {
-                let can = Self::can_make_items(projection);
+                let can = self.can_make_items(projection);
                 self.records.projection = can.then_some(projection);
                 can
             }
             Projection::Sizes => {
-                self.records.object = self.object;
+                self.records.object = self.object.or(self.records.object);
                 self.object.is_some()
             }
             Projection::Repeats => false,
@@ -191,7 +222,7 @@ impl<L: RecordLayout> Segmented for RecordReader<L> {
         most: usize,
         shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
-        let can = self.records.input.offset() == 0 && Self::can_make_items(projection);
+        let can = self.records.input.offset() == 0 && self.can_make_items(projection);
         let Some(places) = self.records.input.places().filter(|_| can) else {
             return Ok(Vec::new());
         };
@@ -235,16 +266,14 @@ impl<L: RecordLayout> Records<L> {
                 return Ok(false);
             }
             let records = &self.input.at_least(0)?[..count * length];
+            let mut wrong = None;
             let valid = match (self.projection, self.object) {
                 (None, None) => self.layout.rows(records, block),
                 (None, Some(object)) => {
                     let records = records.chunks_exact(length);
                     let objects = records.map_while(|record| object(&self.layout, record));
-                    let mut valid = 0;
-                    for request in objects {
-                        block.extend(delivery::object(request));
-                        valid += 1;
-                    }
+                    let valid;
+                    (valid, wrong) = add_objects(objects, self.unit, block);
                     valid
                 }
                 (Some(projection), _) => {
@@ -265,7 +294,8 @@ impl<L: RecordLayout> Records<L> {
             self.left = self.left.map(|left| left - valid as u64);
             if valid < count {
                 let offset = self.input.offset();
-                return Err(self.input.bad_bytes(offset, self.layout.invalid()).into());
+                let what = wrong.unwrap_or_else(|| self.layout.invalid());
+                return Err(self.input.bad_bytes(offset, what).into());
             }
         }
         Ok(true)
@@ -278,6 +308,25 @@ impl<L: RecordLayout> Records<L> {
             self.layout.cut_off(bytes)
         })
     }
+}
+
+/// Appends the rows of requests; with a unit, up to the first whose bytes are no addresses. Returns
+/// how many requests these are, and what is wrong with that one.
+fn add_objects(
+    requests: impl Iterator<Item = ObjectRequest>,
+    unit: Option<Unit>,
+    rows: &mut Block,
+) -> (usize, Option<String>) {
+    let mut valid = 0;
+    for request in requests {
+        let placed = unit.map_or(Ok(request), |unit| unit.placed(request));
+        match placed {
+            Ok(request) => rows.extend(delivery::object(request)),
+            Err(what) => return (valid, Some(what)),
+        }
+        valid += 1;
+    }
+    (valid, None)
 }
 
 /// Updates the counts of `batch`, whose items now include those of `records` more records.

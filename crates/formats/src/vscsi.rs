@@ -10,6 +10,7 @@
 
 use std::path::Path;
 
+use crate::block_requests::Unit;
 use crate::csv;
 use crate::delivery::{ObjectRequest, item};
 use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32, word};
@@ -20,7 +21,7 @@ use reuselens_trace::{Block, ItemProjection, Kind, Row, TraceError};
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";
 /// One line for `reuselens formats`.
-pub const SUMMARY: &str = "requests to a virtual disk, vscsi1 and vscsi2: 32- and 40-byte records";
+pub const SUMMARY: &str = "requests to a virtual disk, vscsi1 and vscsi2: 32- and 40-byte records (vscsi:unit=512: their bytes)";
 
 /// A record of a version: its length, and where the fields are that count.
 #[derive(Debug)]
@@ -73,7 +74,8 @@ pub fn detect(head: &[u8]) -> Confidence {
 }
 
 /// Reads requests; the block at which one begins is the item. Commands that write are stores, all
-/// others are loads. The length is the size of the object.
+/// others are loads. The length is the size of the object. With a unit, a request accesses its
+/// bytes.
 pub type Reader = RecordReader<&'static Version>;
 
 impl Reader {
@@ -83,22 +85,37 @@ impl Reader {
     /// `FileError::Corrupt` if that is neither, `FileError::Empty` or `FileError::Io` if
     /// the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
-        let head = input.head()?;
-        let first = |version: &&Version| {
-            let field = head.get(version.version_at..version.version_at + 2);
-            field.is_some_and(|field| word(field, 0) >> 8 == version.number)
-        };
-        // Where both could be meant, the one that the other records speak for as well.
-        let surer = |version: &&Version| {
-            let records = head.chunks_exact(version.length);
-            records.filter(|record| version.is_of(record)).count() * version.length
-        };
-        let Some(version) = VERSIONS.iter().filter(first).max_by_key(surer) else {
-            let what = "its first record is neither of version 1 nor of version 2";
-            return Err(input.bad_bytes(0, what).into());
-        };
+        let version = version(&mut input)?;
         Ok(RecordReader::of_objects(input, version))
     }
+
+    /// As [`Reader::new`], of requests for blocks of a unit.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`].
+    pub(super) fn of_blocks(mut input: Input, unit: Unit) -> Result<Reader, TraceError> {
+        let version = version(&mut input)?;
+        Ok(RecordReader::of_requests(input, version, unit))
+    }
+}
+
+/// The version that the first record names.
+fn version(input: &mut Input) -> Result<&'static Version, TraceError> {
+    let head = input.head()?;
+    let first = |version: &&Version| {
+        let field = head.get(version.version_at..version.version_at + 2);
+        field.is_some_and(|field| word(field, 0) >> 8 == version.number)
+    };
+    // Where both could be meant, the one that the other records speak for as well.
+    let surer = |version: &&Version| {
+        let records = head.chunks_exact(version.length);
+        records.filter(|record| version.is_of(record)).count() * version.length
+    };
+    let Some(version) = VERSIONS.iter().filter(first).max_by_key(surer) else {
+        let what = "its first record is neither of version 1 nor of version 2";
+        return Err(input.bad_bytes(0, what).into());
+    };
+    Ok(version)
 }
 
 impl Version {

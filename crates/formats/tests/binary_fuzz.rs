@@ -32,7 +32,7 @@ fn fuzz(seed: u64, valid: &[u8], format: Option<&str>, most: impl Fn(usize) -> u
 /// Every format by its name, records one after the other.
 #[test]
 fn damaged_binary_files_do_not_panic() {
-    let records: [(&str, Vec<u8>, usize); 5] = [
+    let records: [(&str, Vec<u8>, usize); 7] = [
         ("drmemtrace", drmemtrace(), 6),
         (
             "champsim",
@@ -42,6 +42,12 @@ fn damaged_binary_files_do_not_panic() {
         ("oraclegeneral", request(1, 2, 3, -1).repeat(4), 24),
         ("vscsi", vscsi1(1, 2).repeat(20), 32),
         ("vscsi", vscsi2(1, 2).repeat(20), 40),
+        (
+            "oraclegeneral:unit=4096",
+            request(1, 2, 300, -1).repeat(4),
+            12,
+        ),
+        ("vscsi:unit=512", vscsi1(1, 2).repeat(20), 16),
     ];
     for (seed, (format, valid, bytes_per_row)) in (1..).zip(records) {
         let most = |bytes| bytes / bytes_per_row;

@@ -7,6 +7,7 @@ mod binary;
 mod archive_segments;
 mod binary_formats;
 mod binary_fuzz;
+mod block_requests;
 mod borders;
 mod compressed;
 mod convert;

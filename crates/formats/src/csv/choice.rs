@@ -2,6 +2,7 @@
 //!
 //! Used by `lib.rs`, when the user names the format, and by `columns`.
 
+use crate::block_requests::Unit;
 use crate::csv::columns::{Role, UNDERSTOOD, word};
 
 /// A column that was chosen for a role.
@@ -59,7 +60,7 @@ impl Choice {
             match what {
                 "delimiter" => choice.delimiter = Some(delimiter(value)?),
                 "header" => choice.header = header(value)?,
-                "unit" => choice.unit = Some(unit(value)?),
+                "unit" => choice.unit = Some(Unit::read(value)?.bytes()),
                 _ => choice.columns.push((role(what, part)?, column(value))),
             }
         }
@@ -119,22 +120,6 @@ fn header(value: &str) -> Result<bool, String> {
         )),
     }
 }
-
-fn unit(value: &str) -> Result<u64, String> {
-    value
-        .parse()
-        .ok()
-        .filter(|unit| (1..=MOST_UNIT).contains(unit))
-        .ok_or_else(|| {
-            format!(
-                "'{}' is no unit; say the bytes of a block, from 1 to {MOST_UNIT}, as in unit=512",
-                value.escape_debug()
-            )
-        })
-}
-
-/// The most bytes of a unit of addresses: blocks of disks and pages have less.
-const MOST_UNIT: u64 = 1 << 30;
 
 fn misunderstood(part: &str) -> String {
     format!(

@@ -124,11 +124,6 @@ fn misfit_of(layout: &TableLayout, line: &[u8]) -> Option<String> {
 pub(super) use columns::is_item;
 pub(super) use kinds::{is_kind, is_scsi_write};
 
-/// The choice of columns in a format called `csv:…`.
-pub(super) fn choice(name: &str) -> Option<&str> {
-    name.strip_prefix(NAME)?.strip_prefix(':')
-}
-
 /// Whether a choice of columns is understood; what is wrong with it else.
 pub(super) fn check(columns: &str) -> Result<(), String> {
     choice::Choice::read(columns).map(drop)
