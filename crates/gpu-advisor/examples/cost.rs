@@ -118,6 +118,7 @@ fn cost(shape: &Shape, options: AdvisorOptions) -> f64 {
         for (at, addresses) in (0..).zip(records) {
             open.record(&WarpRow {
                 site: at as u32 % 2,
+                phase: 0,
                 position: at % (2 * LOOPS) + 1,
                 block,
                 warp: (at / (2 * LOOPS)) as u32,

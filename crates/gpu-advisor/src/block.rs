@@ -10,7 +10,7 @@ use crate::caches::{BlockRequests, CacheRequest, CacheStep};
 use crate::counters::{NOWHERE, SiteCounters};
 use crate::history::{KeptRequest, WarpHistory};
 use crate::neighbours::BlockAccesses;
-use crate::order::Lockstep;
+use crate::order::{Lockstep, position_of};
 use crate::reference::ReferenceBlock;
 use crate::request::{Footprint, sector_mask};
 use crate::reuse::{KeptPart, ReuseSums, SeeReuse, Tracker, Unseen};
@@ -284,7 +284,7 @@ impl BlockAdvisor {
             object: part.object,
         }));
         history.requests.push(KeptRequest {
-            position: row.position,
+            position: position_of(row),
             site: row.site,
             kind: row.kind,
             begin,
@@ -382,7 +382,7 @@ impl BlockAdvisor {
         }
     }
 
-    /// The requests of all warps, by position and then by warp.
+    /// The requests of all warps, by phase and position and then by warp.
     #[inline(always)]
     fn flush_block(&mut self, pass: FlushPass) {
         let warps = std::mem::take(&mut self.warps);

@@ -16,6 +16,7 @@ pub(crate) struct WarpHistory {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeptRequest {
+    /// See [`position_of`](crate::order::position_of).
     pub position: u64,
     pub site: u32,
     pub kind: WarpKind,

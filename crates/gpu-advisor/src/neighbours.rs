@@ -141,11 +141,12 @@ impl KeptBlocks {
 
     /// Maps the threads of the blocks. The order stays as it is where no other one saves
     /// [`LEAST_OF_PLACE`] of the sectors. None if there are fewer than two warps, blocks are no
-    /// multiple of a warp, or nothing is accessed.
+    /// multiple of a warp, threads meet at barriers, or nothing is accessed.
     pub fn map(self, launch: &Launch, number: u64) -> Option<MappingReport> {
         let blocks = self.batches.len() as u32;
         let threads = u64::from(blocks) * launch.block.count();
-        if self.accesses == 0 || threads < 2 * LANES as u64 {
+        let has_barriers = self.batches.iter().any(WarpBatch::has_phases);
+        if self.accesses == 0 || threads < 2 * LANES as u64 || has_barriers {
             return None;
         }
         let mut stream = WarpStream::new();

@@ -1,9 +1,19 @@
 //! [`Lockstep`]: the order in which warps and blocks that run side by side are looked at.
 
+use reuselens_warp::WarpRow;
+
 /// An entry of a list that has a place in the order.
 pub(crate) trait Positioned {
     /// Entries with a lower one come first.
     fn position(&self) -> u64;
+}
+
+/// The place of a record in the order: by phases, as barriers order records, and within a phase by
+/// positions. Positions from 2³² on in one phase count as one: records at them come in the order of
+/// warps.
+#[inline(always)]
+pub(crate) fn position_of(row: &WarpRow<'_>) -> u64 {
+    u64::from(row.phase) << 32 | row.position.min(u32::MAX.into())
 }
 
 /// What is left of a list.

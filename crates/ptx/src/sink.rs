@@ -39,7 +39,10 @@ pub enum WarpKind {
 pub struct WarpAccess<'a> {
     /// Which instruction: index into [`Kernel::sites`](crate::Kernel::sites).
     pub site: u32,
-    /// Number of this memory instruction in its warp's stream, from 1.
+    /// Which barriers it is after: whatever has to be done before this access because of barriers
+    /// is in an earlier phase. 0 until the warp has passed one.
+    pub phase: u32,
+    /// Number of this memory instruction among those of its warp in the phase, from 1.
     pub position: u64,
     /// Number of the block, x fastest.
     pub block: u32,

@@ -125,6 +125,7 @@ impl<P: RecordPiece> BlockSink for Pieces<P> {
 pub fn with_row<R>(access: &WarpAccess<'_>, take: impl FnOnce(&WarpRow<'_>) -> R) -> R {
     let mut row = WarpRow {
         site: access.site,
+        phase: access.phase,
         position: access.position,
         block: access.block,
         warp: access.warp,

@@ -1,9 +1,12 @@
 //! Cooperative launches: blocks that wait for each other, in both directions.
 
+use std::collections::BTreeMap;
+
 use reuselens_ptx::{
-    Argument, Count, Device, FaultKind, Ignore, Kernel, LaunchConfig, LaunchError, Options,
-    PtxModule, Stats,
+    Argument, CollectorSink, Count, Device, FaultKind, Ignore, Kernel, LaunchConfig, LaunchError,
+    Options, PtxModule, Stats,
 };
+use reuselens_warp::{Space, WarpBatch, WarpStream};
 
 /// `ring(even, odd, steps)`: `to[i] = from[i + n / 2] + from[i - 1]`, and a grid barrier after each
 /// step, as nvcc compiles `grid.sync()` for blocks and grids in a line.
@@ -119,8 +122,12 @@ struct Machine {
 
 impl Machine {
     fn new(options: Options) -> Machine {
+        Machine::of(PTX, options)
+    }
+
+    fn of(text: &str, options: Options) -> Machine {
         let mut device = Device::new();
-        let module = device.load(PtxModule::parse(PTX).unwrap()).unwrap();
+        let module = device.load(PtxModule::parse(text).unwrap()).unwrap();
         Machine {
             device,
             module,
@@ -217,6 +224,63 @@ fn grid_barriers_let_no_block_run_ahead() {
         each < 60 * steps as u64,
         "{each} instructions for each warp"
     );
+}
+
+/// The earliest and the latest phase of each step's accesses, where each block passes as many
+/// barriers of its own as its number says before it comes to a grid barrier.
+fn phases_of_steps(options: Options, steps: i128) -> Vec<(u32, u32)> {
+    let own_barriers = "mov.u32 %r21, 0;\nOWN:\n    barrier.sync 0;\n    add.u32 %r21, %r21, 1;\n    \
+                        setp.le.u32 %p6, %r21, %r4;\n    @%p6 bra OWN;\n    setp.ne.u32 %p2";
+    let text = PTX.replace("barrier.sync 0;\n    setp.ne.u32 %p2", own_barriers);
+    assert_ne!(text, PTX);
+    let mut machine = Machine::of(&text, options);
+    let data = [0, 1].map(|_| machine.buffer(&[1; (BLOCKS * THREADS) as usize]));
+    let kernel = machine.kernel("ring");
+    let [even, odd] = data.map(Argument::Pointer);
+    let arguments = [even, odd, Argument::Integer(steps)];
+    let launch = kernel.launch([BLOCKS, 1, 1], [THREADS, 1, 1], 0, &arguments);
+    let launch = LaunchConfig {
+        cooperative: true,
+        ..launch.unwrap()
+    };
+    let mut sink = CollectorSink::new(WarpStream::new());
+    sink.launch(&kernel, &launch).unwrap();
+    let options = machine.options.clone();
+    let ended = machine.device.launch(&kernel, &launch, &options, &mut sink);
+    ended.unwrap();
+    let stream = sink.finish().unwrap();
+    let (mut found, mut done) = (Vec::new(), BTreeMap::new());
+    let end = u64::from(4 * BLOCKS * THREADS);
+    for row in stream.launches[0].batches.iter().flat_map(WarpBatch::rows) {
+        let is_in = |start: &u64| row.addresses[0].wrapping_sub(*start) < end;
+        if row.space != Space::Global || !data.iter().any(is_in) {
+            continue;
+        }
+        // Three accesses of each warp in each step.
+        let done = done.entry((row.block, row.warp)).or_insert(0);
+        let step = *done / 3;
+        *done += 1;
+        if found.len() == step {
+            found.push((row.phase, row.phase));
+        }
+        let (earliest, latest): &mut (u32, u32) = &mut found[step];
+        (*earliest, *latest) = ((*earliest).min(row.phase), (*latest).max(row.phase));
+    }
+    found
+}
+
+#[test]
+fn phases_of_all_blocks_are_ordered_by_grid_barriers() {
+    for options in every_order() {
+        let phases = phases_of_steps(options, 5);
+        assert_eq!(phases.len(), 5);
+        for step in phases.windows(2) {
+            let ((_, latest), (earliest, _)) = (step[0], step[1]);
+            assert!(latest < earliest, "{phases:?}");
+        }
+        // All blocks come to the same phase.
+        assert!(phases.iter().all(|(earliest, latest)| earliest == latest));
+    }
 }
 
 #[test]

@@ -53,8 +53,9 @@ proptest! {
     }
 }
 
-/// One record: site, block, warp, mask, an address for each lane.
-type ThreadAccess = (u32, u32, u32, u32, Vec<u64>);
+/// One record: site, block, warp, mask, an address for each lane, and how many barriers come right
+/// before it.
+type ThreadAccess = (u32, u32, u32, u32, Vec<u64>, u32);
 
 fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelRun {
     let mut stream = WarpStream::new();
@@ -66,14 +67,18 @@ fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelR
     };
     stream.launch(&launch).unwrap();
     let mut batch = WarpBatch::new();
-    let mut positions = std::collections::HashMap::new();
-    for (site, block, warp, mask, lanes) in accesses {
-        let position = positions.entry((*block, *warp)).or_insert(0_u64);
+    let mut places = std::collections::HashMap::new();
+    for (site, block, warp, mask, lanes, barriers) in accesses {
+        let (phase, position) = places.entry((*block, *warp)).or_insert((0, 0_u64));
+        if *barriers > 0 {
+            (*phase, *position) = (*phase + barriers, 0);
+        }
         *position += 1;
         let mut addresses = [0; 32];
         addresses.copy_from_slice(lanes);
         batch.push(&WarpAccess {
             site: *site,
+            phase: *phase,
             position: *position,
             block: *block,
             warp: *warp,
@@ -95,7 +100,8 @@ fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelR
 
 fn accesses() -> impl Strategy<Value = Vec<ThreadAccess>> {
     let lanes = prop::collection::vec((0..30_u64).prop_map(|item| item * 4), 32);
-    let one = (0..4_u32, 0..7_u32, 0..3_u32, 1..=u32::MAX, lanes);
+    let barriers = prop_oneof![4 => Just(0_u32), 1 => 1..3_u32];
+    let one = (0..4_u32, 0..7_u32, 0..3_u32, 1..=u32::MAX, lanes, barriers);
     prop::collection::vec(one, 0..40)
 }
 

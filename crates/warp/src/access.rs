@@ -88,10 +88,14 @@ pub struct WarpAccess {
     /// Which instruction of the kernel: an index into [`crate::Launch::sites`]. Sites are
     /// numbered in their order in the kernel's code.
     pub site: u32,
-    /// The number of its memory instruction in its block's stream, from 1; it increases within a
-    /// warp. Records of a block with the same position and site are issued together. Where warps
-    /// run independently, the memory instructions of each warp are counted; analyses can align
-    /// warps by their sites.
+    /// What barriers order is ordered by phases: if a record has to come before another one in each
+    /// possible execution because of barriers, its phase is the lower one. Phases do not decrease
+    /// within a warp. All are 0 without barriers, and where the producer does not see them.
+    pub phase: u32,
+    /// The number of its memory instruction in its phase, from 1; it increases within a warp and
+    /// phase. Records of a block with the same phase, position and site are issued together. Where
+    /// warps run independently, the memory instructions of each warp are counted; analyses can
+    /// align warps by their sites.
     pub position: u64,
     /// Its block's index in the grid: `x + grid.x · (y + grid.y · z)`.
     pub block: u32,

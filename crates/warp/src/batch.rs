@@ -6,11 +6,14 @@ use crate::{LANES, RecordPiece, Space, WarpAccess, WarpKind};
 /// Consecutive warp instructions of one launch, in columns. Only addresses of active lanes are
 /// stored, in the order of lanes, record after record.
 ///
-/// Memory: 27 bytes a record and 8 for each active lane. Batches should have some thousand records
-/// ([`WarpBatch::is_full`]), so that they stay in the processor's caches.
+/// Memory: 27 bytes a record, 4 more if any record of the batch is after a barrier, and 8 for each
+/// active lane. Batches should have some thousand records ([`WarpBatch::is_full`]), so that they
+/// stay in the processor's caches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpBatch {
     sites: Vec<u32>,
+    /// Empty while all phases are 0.
+    phases: Vec<u32>,
     positions: Vec<u64>,
     blocks: Vec<u32>,
     warps: Vec<u32>,
@@ -26,6 +29,8 @@ pub struct WarpBatch {
 pub struct WarpRow<'a> {
     /// See [`WarpAccess::site`].
     pub site: u32,
+    /// See [`WarpAccess::phase`].
+    pub phase: u32,
     /// See [`WarpAccess::position`].
     pub position: u64,
     /// See [`WarpAccess::block`].
@@ -88,6 +93,7 @@ impl WarpBatch {
     /// Removes the records and keeps the memory.
     pub fn clear(&mut self) {
         self.sites.clear();
+        self.phases.clear();
         self.positions.clear();
         self.blocks.clear();
         self.warps.clear();
@@ -127,6 +133,7 @@ impl WarpBatch {
         if row.mask == 0 {
             return;
         }
+        self.push_phase(row.phase);
         self.sites.push(row.site);
         self.positions.push(row.position);
         self.blocks.push(row.block);
@@ -140,6 +147,7 @@ impl WarpBatch {
 
     #[inline]
     fn head(&mut self, access: &WarpAccess) {
+        self.push_phase(access.phase);
         self.sites.push(access.site);
         self.positions.push(access.position);
         self.blocks.push(access.block);
@@ -150,6 +158,22 @@ impl WarpBatch {
         self.bytes.push(access.bytes);
     }
 
+    /// Adds the phase of the record that is added now; before its other fields.
+    #[inline]
+    fn push_phase(&mut self, phase: u32) {
+        if phase != 0 && self.phases.is_empty() {
+            self.phases.resize(self.len(), 0);
+        }
+        if phase != 0 || !self.phases.is_empty() {
+            self.phases.push(phase);
+        }
+    }
+
+    /// Whether any record is after a barrier.
+    pub fn has_phases(&self) -> bool {
+        !self.phases.is_empty()
+    }
+
     /// The records, first to last.
     pub fn rows(&self) -> impl Iterator<Item = WarpRow<'_>> {
         let mut rest = &self.addresses[..];
@@ -158,6 +182,7 @@ impl WarpBatch {
             rest = after;
             WarpRow {
                 site: self.sites[at],
+                phase: self.phases.get(at).copied().unwrap_or(0),
                 position: self.positions[at],
                 block: self.blocks[at],
                 warp: self.warps[at],
@@ -198,6 +223,7 @@ mod tests {
     fn only_active_lanes_are_kept() {
         let mut access = WarpAccess {
             site: 3,
+            phase: 0,
             position: 7,
             block: 1,
             warp: 2,

@@ -7,7 +7,8 @@
 //! [`RecordPiece`]s on each thread, and sends these in order.
 //!
 //! Within a warp, records are in the order of execution. Warps and blocks may be in any order, so
-//! that blocks can be run on several threads: analyses use `block`, `warp` and `position`.
+//! that blocks can be run on several threads: analyses use `block`, `warp`, `phase` and
+//! `position`.
 //!
 //! For: producers of such streams (the crate `ptx`, tracers) and analyses of them (`simt`). Not
 //! for: traces of programs, which are in the crate `trace`; this one shares errors with it.

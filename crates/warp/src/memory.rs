@@ -13,7 +13,7 @@ pub struct Recorded {
     pub batches: Vec<WarpBatch>,
 }
 
-/// A stream in memory: 27 bytes a record and 8 for each access.
+/// A stream in memory: 27 to 31 bytes a record and 8 for each access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpStream {
     /// The launches, in order.

@@ -41,10 +41,10 @@ prop_compose! {
     fn access()(
         site in 0..SITES, position in prop_oneof![1..20_u64, any::<u64>()], block in 0..6_u32, warp in 0..3_u32,
         mask in prop_oneof![Just(u32::MAX), 1..=u32::MAX], space in 0..5_u8, kind in 0..3_u8, bytes in 1..=16_u8,
-        addresses in addresses(),
+        addresses in addresses(), phase in prop_oneof![4 => Just(0), 2 => 0..3_u32, 1 => any::<u32>()],
     ) -> WarpAccess {
         let (space, kind) = (Space::from_u8(space).unwrap(), WarpKind::from_u8(kind).unwrap());
-        WarpAccess { site, position, block, warp, mask, space, kind, bytes, addresses }
+        WarpAccess { site, phase, position, block, warp, mask, space, kind, bytes, addresses }
     }
 }
 
@@ -152,6 +152,7 @@ fn regular_kernels_take_about_a_byte_a_record() {
         for position in 1..=500_u64 {
             batch.push(&WarpAccess {
                 site: (position % 4) as u32,
+                phase: 0,
                 position,
                 block,
                 warp: 0,
@@ -171,6 +172,87 @@ fn regular_kernels_take_about_a_byte_a_record() {
     );
 }
 
+/// As an interpreter delivers them: all warps up to the next barrier, again and again.
+#[test]
+fn phases_of_regular_kernels_take_a_tenth_of_a_byte_a_record() {
+    let bytes_with = |phase_of: fn(u32) -> u32| {
+        let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
+        let launch = Launch {
+            grid: Extent::line(16),
+            block: Extent::line(256),
+            ..launch("k")
+        };
+        writer.launch(&launch).unwrap();
+        for block in 0..16 {
+            let mut batch = WarpBatch::new();
+            for (step, warp) in (0..50).flat_map(|step| (0..8).map(move |warp| (step, warp))) {
+                let phase = phase_of(step);
+                for at in 1..=4_u64 {
+                    batch.push(&WarpAccess {
+                        site: at as u32,
+                        phase,
+                        position: u64::from(step - phase) * 4 + at,
+                        block,
+                        warp,
+                        mask: u32::MAX,
+                        space: Space::Shared,
+                        kind: WarpKind::Load,
+                        bytes: 4,
+                        addresses: std::array::from_fn(|lane| at * 128 + lane as u64 * 4),
+                    });
+                }
+            }
+            writer.batch(&batch).unwrap();
+        }
+        writer.finish().unwrap().len()
+    };
+    let (with, without) = (bytes_with(|step| step), bytes_with(|_| 0));
+    let records = 16 * 50 * 8 * 4;
+    assert!(with <= without + records / 10, "{with} and {without} bytes");
+}
+
+/// The version is in the head, which has a checksum of its own.
+fn with_version(mut bytes: Vec<u8>, version: u16) -> Vec<u8> {
+    bytes[8..10].copy_from_slice(&version.to_le_bytes());
+    let end = 16 + u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let check = crc32fast::hash(&bytes[..end]).to_le_bytes();
+    bytes[end..end + 4].copy_from_slice(&check);
+    bytes
+}
+
+#[test]
+fn file_of_version_2_is_read_as_one_phase() {
+    // Pieces without phases are as they were in version 2.
+    let mut access = WarpAccess {
+        site: 1,
+        phase: 0,
+        position: 3,
+        block: 5,
+        warp: 1,
+        mask: 5,
+        space: Space::Global,
+        kind: WarpKind::Store,
+        bytes: 4,
+        addresses: [64; 32],
+    };
+    let stream = |access: &WarpAccess| {
+        let (mut stream, mut batch) = (WarpStream::new(), WarpBatch::new());
+        stream.launch(&launch("k")).unwrap();
+        batch.push(access);
+        stream.batch(&batch).unwrap();
+        stream
+    };
+    let old = with_version(write(&stream(&access), false), 2);
+    let (back, error) = read(&mut reader(&old).unwrap());
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(back, stream(&access));
+    let refused = reader(&with_version(old, 1)).err().unwrap().to_string();
+    assert!(refused.contains("versions 2 to 3"), "{refused}");
+    access.phase = 7;
+    let (back, _) = read(&mut reader(&write(&stream(&access), false)).unwrap());
+    assert_eq!(back.launches[0].batches[0].rows().next().unwrap().phase, 7);
+}
+
 #[test]
 fn small_batches_with_a_large_site_number_are_written_quickly() {
     // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew
@@ -182,6 +264,7 @@ fn small_batches_with_a_large_site_number_are_written_quickly() {
     let mut batch = WarpBatch::new();
     batch.push(&WarpAccess {
         site: (1 << 20) - 1,
+        phase: 0,
         position: 1,
         block: 0,
         warp: 0,
@@ -214,6 +297,7 @@ fn writer_refuses_records_that_do_not_fit_the_launch() {
     let mut batch = WarpBatch::new();
     let mut access = WarpAccess {
         site: 0,
+        phase: 0,
         position: 1,
         block: 6,
         warp: 0,
@@ -287,6 +371,28 @@ fn accel_sim_kernel_is_read() {
     );
     assert_eq!(rows[0].addresses[31], 0x7e_0000 + 124);
     assert_eq!(rows[1].addresses, [0x7f00_0000_0010, 0x7f00_0000_0020]);
+}
+
+#[test]
+fn accel_sim_barriers_begin_phases() {
+    let bar = |mask: &str| format!("0030 {mask} 0 BAR.SYNC.DEFER_BLOCKING 0 0 \n");
+    let load = "0010 ffffffff 1 R4 LDG.E.SYS 1 R4 4 1 0x7e0000 4 \n";
+    // Lanes that have parted come to a barrier one group after the other.
+    let (all, low, high) = (bar("ffffffff"), bar("0000ffff"), bar("ffff0000"));
+    let block = format!(
+        "#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 0\ninsts = 8\n\
+         {load}{load}{all}{load}{low}{high}{load}{load}\n\n\
+         warp = 1\ninsts = 3\n{all}{all}{load}\n\n#END_TB\n"
+    );
+    let (stream, error) = read(&mut traceg(format!("{HEAD}{block}")));
+    assert!(error.is_none(), "{error:?}");
+    let rows = stream.launches[0].batches[0].rows();
+    let found: Vec<_> = rows
+        .map(|row| (row.warp, row.phase, row.position))
+        .collect();
+    let first = [(0, 0, 1), (0, 0, 2), (0, 1, 1), (0, 2, 1), (0, 2, 2)];
+    assert_eq!(found[..5], first);
+    assert_eq!(found[5..], [(1, 2, 1)]);
 }
 
 #[test]

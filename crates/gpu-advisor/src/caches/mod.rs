@@ -4,9 +4,9 @@
 //! The launch's blocks run in waves of [`GpuModel::sms`] times the resident blocks of an SM
 //! ([`GpuModel::resident_blocks`]: by warps and shared memory). The launch's block *b*, in the
 //! order in which blocks are closed, runs on SM *b* mod [`GpuModel::sms`].
-//! The warps of a wave advance together: requests are in the order of their positions, then of
-//! blocks, then of warps. L1 caches are emptied before each launch; the L2 is kept from launch to
-//! launch.
+//! The warps of a wave advance together: requests are in the order of their phases (what barriers
+//! order), then of their positions, then of blocks, then of warps. L1 caches are emptied before
+//! each launch; the L2 is kept from launch to launch.
 //!
 //! # The caches
 //! [`CacheShape`] has sets and replacement, [`StorePolicy`] what stores do to the L1. Atomic

@@ -19,6 +19,7 @@ pub(crate) struct CacheRequest {
 /// those of all blocks of a wave are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheStep {
+    /// See [`position_of`](crate::order::position_of).
     pub position: u64,
     /// At most [`LAST_SITE`](crate::tally::LAST_SITE).
     pub site: u16,
@@ -38,6 +39,7 @@ impl Positioned for CacheStep {
 /// What the L1 asks of the L2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct L2Request {
+    /// See [`position_of`](crate::order::position_of).
     pub position: u64,
     pub site: u16,
     pub kind: WarpKind,

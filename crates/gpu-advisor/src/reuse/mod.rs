@@ -5,8 +5,9 @@
 //! distinct line of a request is one access, as the L1 sees it.
 //!
 //! *Order.* The accesses of a warp are in the order of its records. Those of a block are in the
-//! order of their `position` (each warp's own count of memory instructions), then of warps, as if
-//! all warps of the block advanced together. Blocks with more than [`AdvisorOptions::window`] lines
+//! order of their `phase` (what barriers order), then of their `position` (each warp's own count of
+//! memory instructions in the phase), then of warps, as if all warps of the block advanced together
+//! from barrier to barrier. Blocks with more than [`AdvisorOptions::window`] lines
 //! of requests are ordered within pieces of that length; they are counted in `cut_blocks`.
 //!
 //! *Distance.* The items of a request are accessed together. The distance of an access is the

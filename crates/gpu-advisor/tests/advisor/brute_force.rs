@@ -231,7 +231,7 @@ fn ordered(launch: &RandomLaunch, block: u32) -> Vec<&Record> {
     let mut records: Vec<&Record> = global(&launch.records)
         .filter(|record| record.block == block)
         .collect();
-    records.sort_by_key(|record| (record.position, record.warp));
+    records.sort_by_key(|record| (record.phase, record.position, record.warp));
     records
 }
 
@@ -405,6 +405,7 @@ fn schedule<'l>(launch: &'l RandomLaunch, model: &GpuModel) -> Vec<(u64, &'l Rec
     records.sort_by_key(|record| {
         (
             u64::from(record.block) / wave,
+            record.phase,
             record.position,
             record.block,
             record.warp,

@@ -12,6 +12,7 @@ fn record(random: &mut Random, position: u64, lines: u64) -> Record {
     let step = random.pick(&[0, 4, 4, 4, 4, 8, 128]);
     Record {
         site: 0,
+        phase: 0,
         position,
         block: 0,
         warp: 0,

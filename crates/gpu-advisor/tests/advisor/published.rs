@@ -20,6 +20,7 @@ fn loads(warp: u32, addresses: &[&dyn Fn(u64, u64) -> u64]) -> Vec<Record> {
         for (site, address) in (0..).zip(addresses) {
             records.push(Record {
                 site,
+                phase: 0,
                 position: records.len() as u64 + 1,
                 block: 0,
                 warp,

@@ -55,6 +55,7 @@ fn sites() -> Launch {
 fn access(site: u32, position: u64, space: Space, address: impl Fn(u64) -> u64) -> Record {
     Record {
         site,
+        phase: 0,
         position,
         block: 0,
         warp: 0,

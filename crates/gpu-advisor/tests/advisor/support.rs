@@ -30,6 +30,7 @@ impl Random {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub site: u32,
+    pub phase: u32,
     pub position: u64,
     pub block: u32,
     pub warp: u32,
@@ -44,6 +45,7 @@ impl Record {
     pub fn row(&self) -> WarpRow<'_> {
         WarpRow {
             site: self.site,
+            phase: self.phase,
             position: self.position,
             block: self.block,
             warp: self.warp,
@@ -81,6 +83,7 @@ pub fn random_launch(random: &mut Random) -> RandomLaunch {
     let blocks = 1 + random.below(9) as u32;
     let lines = 1 + random.below(24);
     let are_alike = random.below(2) == 0;
+    let has_barriers = random.below(2) == 0;
     let mut records = Vec::new();
     for block in 0..blocks {
         if are_alike && block > 0 && random.below(8) > 0 {
@@ -88,10 +91,16 @@ pub fn random_launch(random: &mut Random) -> RandomLaunch {
             continue;
         }
         for warp in 0..warps {
-            let mut position = 0;
+            let (mut phase, mut position) = (0, 0);
             for _ in 0..random.below(14) {
+                if has_barriers && random.below(3) == 0 {
+                    (phase, position) = (phase + 1 + random.below(2) as u32, 0);
+                }
                 position += 1 + random.below(2);
-                records.push(random_record(random, block, warp, position, lines));
+                records.push(Record {
+                    phase,
+                    ..random_record(random, block, warp, position, lines)
+                });
             }
         }
     }
@@ -165,6 +174,7 @@ fn random_record(random: &mut Random, block: u32, warp: u32, position: u64, line
     let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
     Record {
         site: random.below(5) as u32,
+        phase: 0,
         position,
         block,
         warp,
@@ -223,6 +233,7 @@ pub fn request(
     let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
     Record {
         site: 0,
+        phase: 0,
         position,
         block: 0,
         warp: 0,

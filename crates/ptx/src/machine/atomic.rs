@@ -41,6 +41,8 @@ fn in_space<B: BlockSink>(
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     let width = op.ty.size();
+    // What the counter of the grid barrier was before and after.
+    let mut arrival = None;
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let address = warp.addresses[lane];
         memory.check(
@@ -61,18 +63,11 @@ fn in_space<B: BlockSink>(
             )?;
         }
         let old = memory.read(space, warp, address, width, lane);
-        let operand = value(&warp.registers, op.value, lane);
-        let new = match (op.function, op.replacement) {
-            (Atomic::CompareAndSwap, Some(replacement)) => {
-                if old == low(operand, op.ty) {
-                    value(&warp.registers, replacement, lane)
-                } else {
-                    old
-                }
-            }
-            (function, _) => combine(function, op.ty, old, operand),
-        };
+        let new = replaced(warp, op, old, lane);
         memory.write(space, warp, address, width, new, lane);
+        if space == NamedSpace::Global && memory.grid.is_at(address) {
+            arrival = Some((old, new));
+        }
         if let Some(result) = op.result {
             put(&mut warp.registers, result, lane, old);
         }
@@ -84,7 +79,25 @@ fn in_space<B: BlockSink>(
         bytes: width,
     };
     deliver(warp, sink, record, space, mask);
+    if let Some((old, new)) = arrival {
+        memory.grid.arrive(warp, old, new);
+    }
     Ok(())
+}
+
+/// What a lane's operation makes of the value in memory.
+fn replaced(warp: &Warp, op: &AtomicOp, old: u64, lane: usize) -> u64 {
+    let operand = value(&warp.registers, op.value, lane);
+    match (op.function, op.replacement) {
+        (Atomic::CompareAndSwap, Some(replacement)) => {
+            if old == low(operand, op.ty) {
+                value(&warp.registers, replacement, lane)
+            } else {
+                old
+            }
+        }
+        (function, _) => combine(function, op.ty, old, operand),
+    }
 }
 
 fn low(bits: u64, ty: Type) -> u64 {

@@ -35,8 +35,8 @@ pub struct BlockRun<'a, B> {
 #[derive(Debug)]
 pub struct Progress {
     doing: Vec<Doing>,
-    /// Of each barrier, the warps that did not wait for it.
-    arrived: [u32; BARRIERS as usize],
+    /// By the barrier's number.
+    arrived: [Arrivals; BARRIERS as usize],
     /// In which order warps run, if not in that of their numbers.
     random: Option<SplitMix64>,
 }
@@ -47,7 +47,7 @@ impl Progress {
         let seed = |seed| seed ^ u64::from(block).wrapping_mul(0x9e37_79b9);
         Progress {
             doing: vec![Doing::Going; warps],
-            arrived: [0; BARRIERS as usize],
+            arrived: [Arrivals::default(); BARRIERS as usize],
             random: options.seed.map(|given| SplitMix64::new(seed(given))),
         }
     }
@@ -56,6 +56,14 @@ impl Progress {
     pub fn is_done(&self) -> bool {
         self.doing.iter().all(|doing| *doing == Doing::Done)
     }
+}
+
+/// Warps that arrived at a barrier and did not wait for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    warps: u32,
+    /// The latest phase that one of them was in.
+    phase: u32,
 }
 
 /// What a warp is doing.
@@ -93,6 +101,7 @@ pub fn prepare(
         warp.later.clear();
         (warp.present, warp.alive) = (mask, mask);
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
+        (warp.phase, warp.before_phase, warp.waits_for_grid) = (0, 0, None);
         warp.copies.clear();
         warp.local.fill(0);
         warp.addresses.fill(0);
@@ -226,7 +235,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
         warp: usize,
         quantum: u64,
         limit: u64,
-        arrived: &mut [u32],
+        arrived: &mut [Arrivals],
     ) -> Result<Doing, StoppedWarp> {
         let pause = run_warp(options.isa.level(), self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
@@ -260,7 +269,9 @@ impl<B: BlockSink> BlockRun<'_, B> {
                     });
                 }
                 if barrier.arrives {
-                    arrived[id as usize] += 1;
+                    let arrived = &mut arrived[id as usize];
+                    arrived.warps += 1;
+                    arrived.phase = arrived.phase.max(self.warps[warp].phase);
                     Doing::Going
                 } else {
                     Doing::Waiting(index, id)
@@ -270,7 +281,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
     }
 
     /// Lets warps go on whose barrier is complete. Whether there were any.
-    fn release(&mut self, doing: &mut [Doing], arrived: &mut [u32]) -> bool {
+    fn release(&mut self, doing: &mut [Doing], arrived: &mut [Arrivals]) -> bool {
         let mut any = false;
         for id in 0..BARRIERS {
             let waiting: Vec<(usize, Barrier)> = doing
@@ -293,13 +304,21 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 }
                 None => doing.iter().filter(|doing| **doing != Doing::Done).count() as u32,
             };
-            if (waiting.len() as u32) + arrived[id as usize] < wanted {
+            if (waiting.len() as u32) + arrived[id as usize].warps < wanted {
                 continue;
             }
-            arrived[id as usize] = 0;
+            let arrived = std::mem::take(&mut arrived[id as usize]);
             self.reduce(&waiting);
+            let ended = doing.iter().enumerate().filter_map(|(warp, doing)| {
+                (barrier.threads.is_none() && *doing == Doing::Done).then_some(warp)
+            });
+            let before = waiting.iter().map(|(warp, _)| *warp).chain(ended);
+            let phase = self
+                .phase_after(before)
+                .max(arrived.phase.saturating_add(1));
             for (warp, _) in waiting {
                 doing[warp] = Doing::Going;
+                self.warps[warp].enter_phase(phase);
             }
             if let Some(races) = &mut self.memory.races {
                 races.barrier();
@@ -307,6 +326,17 @@ impl<B: BlockSink> BlockRun<'_, B> {
             any = true;
         }
         any
+    }
+
+    /// The phase after a barrier that comes after all that these warps have done: one more than
+    /// the latest of theirs. So phases are a logical clock, and what barriers order is ordered by
+    /// phases, too, if barriers are of some warps only.
+    ///
+    /// Source: L. Lamport, *Time, Clocks, and the Ordering of Events in a Distributed System*,
+    /// 1978.
+    fn phase_after(&self, warps: impl Iterator<Item = usize>) -> u32 {
+        let phases = warps.map(|warp| self.warps[warp].phase);
+        phases.max().map_or(0, |latest| latest.saturating_add(1))
     }
 
     /// What the barrier calculates of the predicates of all threads that waited.

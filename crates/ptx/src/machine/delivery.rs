@@ -31,7 +31,8 @@ pub fn deliver<B: BlockSink>(
     warp.position += 1;
     sink.accept(&WarpAccess {
         site: record.site,
-        position: warp.position,
+        phase: warp.phase,
+        position: warp.position - warp.before_phase,
         block: record.block,
         warp: warp.id,
         mask,

@@ -18,7 +18,7 @@ use crate::sink::{BlockSink, LaunchSink};
 
 use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
-use super::cooperative;
+use super::cooperative::{self, GridBarrier};
 use super::device_memory::{DeviceMemory, MAX_PRINTED};
 use super::fault::{FaultKind, KernelError, KernelStop};
 use super::flow::{self, FlowCell, FlowCounts};
@@ -345,6 +345,7 @@ impl Wave<'_> {
                 local_bytes: self.kernel.local_bytes,
                 block,
                 has_neighbours: self.launch.cooperative,
+                grid: GridBarrier::new(self.workspace),
                 races: space.races.take(),
                 heap: std::mem::take(&mut space.heap),
                 printed: Vec::new(),

@@ -5,6 +5,7 @@ use crate::decode::kernel::{MemoryOp, NamedSpace};
 use crate::lanes::WARP;
 
 use super::access::PlacedSpan;
+use super::cooperative::GridBarrier;
 use super::device_memory::{DeviceMemory, PAGE};
 use super::fault::{Fault, FaultKind};
 use super::flow::FlowCell;
@@ -27,6 +28,8 @@ pub struct BlockMemory<'a> {
     pub block: u32,
     /// Other blocks run at the same time, and see what this one writes.
     pub has_neighbours: bool,
+    /// The grid barrier of a cooperative launch.
+    pub grid: GridBarrier,
     pub races: Option<Box<Races>>,
     /// What kernels allocate from.
     pub heap: Heap,

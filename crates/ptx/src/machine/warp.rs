@@ -57,6 +57,12 @@ pub struct Warp {
     pub alive: u32,
     /// Memory instructions so far.
     pub position: u64,
+    /// See [`WarpAccess::phase`](crate::WarpAccess::phase).
+    pub phase: u32,
+    /// Of the memory instructions so far, those before the phase.
+    pub before_phase: u64,
+    /// Which grid barrier it waits at, by the number of those that were complete before.
+    pub waits_for_grid: Option<u32>,
     /// Instructions so far.
     pub executed: u64,
     /// Instructions of threads so far.
@@ -89,12 +95,23 @@ impl Warp {
             present: 0,
             alive: 0,
             position: 0,
+            phase: 0,
+            before_phase: 0,
+            waits_for_grid: None,
             executed: 0,
             threads: 0,
             local: vec![0; WARP * kernel.local_bytes as usize],
             addresses: Box::new([0; WARP]),
             syncs: 0,
             copies: AsyncCopies::default(),
+        }
+    }
+
+    /// Begins a phase: a barrier was passed. A phase that is not later than the present one changes
+    /// nothing.
+    pub fn enter_phase(&mut self, phase: u32) {
+        if phase > self.phase {
+            (self.phase, self.before_phase) = (phase, self.position);
         }
     }
 

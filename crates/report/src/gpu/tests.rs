@@ -44,6 +44,7 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         let addresses: Vec<u64> = (0..32).map(|lane| DATA + lane * stride).collect();
         block.record(&WarpRow {
             site,
+            phase: 0,
             position: u64::from(site) + 1,
             block: 0,
             warp: 0,

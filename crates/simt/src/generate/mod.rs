@@ -95,8 +95,8 @@ fn warp(
     let mut position = 0;
     in_lockstep(
         &mut heads,
-        |at| accesses[at].site,
-        |site, issued| {
+        |at| (0, accesses[at].site),
+        |(_, site), issued| {
             position += 1;
             let ThreadAccess {
                 space, kind, bytes, ..
@@ -108,6 +108,7 @@ fn warp(
             }
             batch.push(&WarpAccess {
                 site,
+                phase: 0,
                 position,
                 block,
                 warp,

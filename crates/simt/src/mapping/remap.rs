@@ -1,7 +1,7 @@
 //! [`Mapping`]: a permutation of the threads of a launch, and the run that it makes of another run
 //! ([`Mapping::apply`]).
 
-use crate::run::{BlockStream, InstructionCursor, in_lockstep};
+use crate::run::{BlockStream, InstructionCursor, PhaseSite, in_lockstep};
 use crate::{KernelRun, SimtError};
 
 /// How far a mapping goes.
@@ -70,7 +70,8 @@ impl Mapping {
     }
 
     /// The run with threads in their new places: each does what it did, and blocks go in lockstep
-    /// by sites.
+    /// by phases
+    /// and sites.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if it is a mapping of another number of threads.
@@ -98,16 +99,17 @@ impl Mapping {
 struct ThreadSteps {
     /// Where each thread's steps begin; one more than there are threads.
     threads: Vec<usize>,
-    /// Site, and where its items begin; one more than there are steps.
-    steps: Vec<(u32, u32)>,
+    /// Phase and site, and where its items begin; one more than there are steps.
+    steps: Vec<(PhaseSite, u32)>,
     items: Vec<u32>,
 }
 
 impl ThreadSteps {
     fn of(run: &KernelRun, threads: usize) -> Result<ThreadSteps, SimtError> {
-        let mut list: Vec<Vec<(u32, u32, bool)>> = vec![Vec::new(); threads];
+        let mut list: Vec<Vec<(PhaseSite, u32, bool)>> = vec![Vec::new(); threads];
         for block in run.blocks() {
             for at in 0..block.len() {
+                let place_in_kernel = (block.phase(at), block.site(at));
                 let mut before = None;
                 for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
                     let place =
@@ -117,7 +119,7 @@ impl ThreadSteps {
                             "the mapping is of fewer threads than the run has".to_owned(),
                         )
                     })?;
-                    own.push((block.site(at), item, before != Some(thread)));
+                    own.push((place_in_kernel, item, before != Some(thread)));
                     before = Some(thread);
                 }
             }
@@ -128,15 +130,16 @@ impl ThreadSteps {
             items: Vec::new(),
         };
         for own in list {
-            for (site, item, first) in own {
+            for (place, item, first) in own {
                 if first {
-                    all.steps.push((site, all.items.len() as u32));
+                    all.steps.push((place, all.items.len() as u32));
                 }
                 all.items.push(item);
             }
             all.threads.push(all.steps.len());
         }
-        all.steps.push((u32::MAX, all.items.len() as u32));
+        all.steps
+            .push(((u32::MAX, u32::MAX), all.items.len() as u32));
         Ok(all)
     }
 
@@ -152,7 +155,7 @@ impl ThreadSteps {
         in_lockstep(
             &mut heads,
             |at| self.steps[at].0,
-            |site, issued| {
+            |place, issued| {
                 for &(thread, at) in issued {
                     for &item in
                         &self.items[self.steps[at].1 as usize..self.steps[at + 1].1 as usize]
@@ -160,7 +163,7 @@ impl ThreadSteps {
                         block.touch(thread as u16, item);
                     }
                 }
-                block.end(site);
+                block.end(place);
             },
         );
         block

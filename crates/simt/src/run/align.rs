@@ -4,14 +4,17 @@
 /// Which records of a block's warps are one memory instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alignment {
-    /// Of the instructions that warps want to issue next, the one that is first in the kernel
-    /// is issued, for all that want it. Warps that left a loop wait for those that are in it, as
-    /// threads of a warp do at the point where they come together again.
+    /// Of the instructions that warps want to issue next in the earliest phase, the one that is
+    /// first in the kernel is issued, for all that want it. Warps that left a loop wait for those
+    /// that are in it, as threads of a warp do at the point where they come together again.
     #[default]
     Sites,
-    /// Records with the same position and site, as the stream has them.
+    /// Records with the same phase, position and site, as the stream has them.
     Positions,
 }
+
+/// The phase and the site of an instruction.
+pub(crate) type PhaseSite = (u32, u32);
 
 /// Something that runs instructions in order: a warp, or a thread.
 pub(crate) struct InstructionCursor {
@@ -21,23 +24,23 @@ pub(crate) struct InstructionCursor {
     pub(crate) end: usize,
 }
 
-/// Runs several of those in lockstep by sites: calls `issue` for each instruction with its site
-/// and, rising, with the number of each one that issues it and the index of its record. Time:
-/// instructions times the number of cursors.
+/// Runs several of those in lockstep by phases and sites: calls `issue` for each instruction with
+/// its phase and site and, rising, with the number of each one that issues it and the index of its
+/// record. Time: instructions times the number of cursors.
 pub(crate) fn in_lockstep(
     heads: &mut [InstructionCursor],
-    site: impl Fn(usize) -> u32,
-    mut issue: impl FnMut(u32, &[(usize, usize)]),
+    place: impl Fn(usize) -> PhaseSite,
+    mut issue: impl FnMut(PhaseSite, &[(usize, usize)]),
 ) {
     let mut issued = Vec::with_capacity(heads.len());
     loop {
-        let mut first = u32::MAX;
+        let mut first = (u32::MAX, u32::MAX);
         issued.clear();
         for (who, head) in heads.iter().enumerate() {
             if head.next >= head.end {
                 continue;
             }
-            let wanted = site(head.next);
+            let wanted = place(head.next);
             if issued.is_empty() || wanted < first {
                 first = wanted;
                 issued.clear();
@@ -69,8 +72,8 @@ mod tests {
         let mut issued = Vec::new();
         in_lockstep(
             &mut heads,
-            |at| sites[at],
-            |site, who| {
+            |at| (0, sites[at]),
+            |(_, site), who| {
                 issued.push((site, who.iter().map(|(who, _)| *who).collect::<Vec<_>>()));
             },
         );
@@ -83,5 +86,19 @@ mod tests {
             (4, vec![0, 1, 2]),
         ];
         assert_eq!(issued, wanted);
+    }
+
+    #[test]
+    fn instructions_after_a_barrier_wait_for_those_before_it() {
+        let streams: [&[PhaseSite]; 2] = [&[(0, 2), (1, 1), (1, 2)], &[(0, 1), (0, 2), (1, 1)]];
+        let places: Vec<PhaseSite> = streams.concat();
+        let mut heads = [(0, 3), (3, 6)].map(|(next, end)| InstructionCursor { next, end });
+        let mut issued = Vec::new();
+        in_lockstep(
+            &mut heads,
+            |at| places[at],
+            |place, who| issued.push((place, who.len())),
+        );
+        assert_eq!(issued, [((0, 1), 1), ((0, 2), 2), ((1, 1), 2), ((1, 2), 1)]);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use reuselens_warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpStep};
 
 use crate::SimtError;
-use crate::run::align::{Alignment, InstructionCursor, in_lockstep};
+use crate::run::align::{Alignment, InstructionCursor, PhaseSite, in_lockstep};
 use crate::run::items::{Grain, Numbering};
 use crate::run::{BlockStream, KernelRun};
 
@@ -58,6 +58,8 @@ impl Spaces {
 #[derive(Default)]
 struct RawBlock {
     records: Vec<InstructionRecord>,
+    /// Of each record; empty while all are 0.
+    phases: Vec<u32>,
     touches: Vec<(u16, u32)>,
 }
 
@@ -169,6 +171,12 @@ fn check(what: &'static str, found: u64, limit: u64) -> Result<(), SimtError> {
 
 impl RawBlock {
     fn add(&mut self, row: &WarpRow<'_>, grain: Grain, numbering: &mut Numbering) {
+        if row.phase != 0 && self.phases.is_empty() {
+            self.phases.resize(self.records.len(), 0);
+        }
+        if row.phase != 0 || !self.phases.is_empty() {
+            self.phases.push(row.phase);
+        }
         let start = self.touches.len() as u32;
         self.records.push(InstructionRecord {
             site: row.site,
@@ -190,18 +198,14 @@ impl RawBlock {
         let mut block = BlockStream::new(number);
         let mut order: Vec<u32> = (0..self.records.len() as u32).collect();
         let record = |at: u32| &self.records[at as usize];
+        let phase = |at: u32| self.phases.get(at as usize).copied().unwrap_or(0);
+        let place = |at: u32| (phase(at), record(at).site);
         match alignment {
             Alignment::Positions => {
-                order.sort_by_key(|&at| (record(at).position, record(at).site, record(at).warp));
-                let same = |a: &u32, b: &u32| {
-                    (record(*a).position, record(*a).site) == (record(*b).position, record(*b).site)
-                };
-                for together in order.chunk_by(same) {
-                    self.issue(
-                        &mut block,
-                        record(together[0]).site,
-                        together.iter().copied(),
-                    );
+                let key = |at: u32| (phase(at), record(at).position, record(at).site);
+                order.sort_by_key(|&at| (key(at), record(at).warp));
+                for together in order.chunk_by(|&a, &b| key(a) == key(b)) {
+                    self.issue(&mut block, place(together[0]), together.iter().copied());
                 }
             }
             Alignment::Sites => {
@@ -220,9 +224,9 @@ impl RawBlock {
                 }
                 in_lockstep(
                     &mut heads,
-                    |at| record(order[at]).site,
-                    |site, issued| {
-                        self.issue(&mut block, site, issued.iter().map(|(_, at)| order[*at]));
+                    |at| place(order[at]),
+                    |place, issued| {
+                        self.issue(&mut block, place, issued.iter().map(|(_, at)| order[*at]));
                     },
                 );
             }
@@ -231,7 +235,7 @@ impl RawBlock {
     }
 
     /// Adds an instruction that those records are, in order of warps.
-    fn issue(&self, block: &mut BlockStream, site: u32, records: impl Iterator<Item = u32>) {
+    fn issue(&self, block: &mut BlockStream, place: PhaseSite, records: impl Iterator<Item = u32>) {
         for at in records {
             let at = at as usize;
             let end = self.records.get(at + 1).map(|next| next.start as usize);
@@ -240,6 +244,6 @@ impl RawBlock {
                 block.touch(thread, item);
             }
         }
-        block.end(site);
+        block.end(place);
     }
 }

@@ -6,7 +6,7 @@ mod items;
 mod load;
 
 pub use align::Alignment;
-pub(crate) use align::{InstructionCursor, in_lockstep};
+pub(crate) use align::{InstructionCursor, PhaseSite, in_lockstep};
 pub use items::Grain;
 pub use load::{Loading, Spaces};
 
@@ -14,7 +14,7 @@ use reuselens_warp::Launch;
 
 /// One launch, for one memory space, with items numbered from 0.
 ///
-/// Memory: 6 bytes a touch and 8 a memory instruction of a block.
+/// Memory: 6 bytes a touch and 8 a memory instruction of a block, 12 where there are barriers.
 #[derive(Clone, Debug)]
 pub struct KernelRun {
     pub(crate) launch: Launch,
@@ -33,6 +33,8 @@ pub struct BlockStream {
     /// Its index in the grid.
     pub number: u32,
     sites: Vec<u32>,
+    /// Of each instruction; empty while all are 0.
+    phases: Vec<u32>,
     /// Where each instruction's touches begin; one more than there are instructions.
     starts: Vec<u32>,
     items: Vec<u32>,
@@ -68,6 +70,11 @@ impl BlockStream {
         self.sites[at]
     }
 
+    /// The phase of the `at`-th instruction: see [`WarpAccess::phase`](reuselens_warp::WarpAccess).
+    pub fn phase(&self, at: usize) -> u32 {
+        self.phases.get(at).copied().unwrap_or(0)
+    }
+
     /// The items that the `at`-th instruction touches, in order of threads; one for each touch.
     pub fn items(&self, at: usize) -> &[u32] {
         &self.items[self.starts[at] as usize..self.starts[at + 1] as usize]
@@ -87,7 +94,13 @@ impl BlockStream {
     }
 
     /// Ends the instruction that is being made.
-    pub(crate) fn end(&mut self, site: u32) {
+    pub(crate) fn end(&mut self, (phase, site): PhaseSite) {
+        if phase != 0 && self.phases.is_empty() {
+            self.phases.resize(self.len(), 0);
+        }
+        if phase != 0 || !self.phases.is_empty() {
+            self.phases.push(phase);
+        }
         self.sites.push(site);
         self.starts.push(self.items.len() as u32);
     }

@@ -1,5 +1,5 @@
-//! [`parse`]: parses one instruction line of an Accel-Sim trace to a [`WarpAccess`]. `reader` calls
-//! it for each instruction of a warp, and fills in block, warp and position.
+//! [`parse`]: parses one instruction line of an Accel-Sim trace to a [`WarpAccess`] or a barrier.
+//! `reader` calls it for each instruction of a warp, and fills in block, warp, phase and position.
 
 use std::str::SplitAsciiWhitespace;
 
@@ -21,8 +21,23 @@ const WINDOW: u64 = 16 << 20;
 /// Instructions are 8 bytes long or 16.
 const INSTRUCTION: u64 = 8;
 
-/// Reads an instruction; `None` if it does not access memory.
-pub(super) fn parse(line: &str, windows: Windows) -> Result<Option<WarpAccess>, String> {
+/// An instruction of a trace, as far as it matters here.
+#[derive(Debug, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it was made, and most are accesses"
+)]
+pub(super) enum TracedInstruction {
+    /// It accesses memory.
+    Access(WarpAccess),
+    /// These lanes wait at a barrier of the block.
+    Barrier(u32),
+    /// Any other.
+    Other,
+}
+
+/// Reads an instruction.
+pub(super) fn parse(line: &str, windows: Windows) -> Result<TracedInstruction, String> {
     let mut words = line.split_ascii_whitespace();
     if windows.lines {
         next(&mut words, "a source line")?;
@@ -34,8 +49,14 @@ pub(super) fn parse(line: &str, windows: Windows) -> Result<Option<WarpAccess>, 
     let opcode = next(&mut words, "an opcode")?;
     skip(&mut words)?;
     let width: u64 = number(next(&mut words, "a memory width")?)?;
-    if width == 0 || mask == 0 {
-        return Ok(None);
+    if mask == 0 {
+        return Ok(TracedInstruction::Other);
+    }
+    if width == 0 {
+        return Ok(match waits_at_barrier(opcode) {
+            true => TracedInstruction::Barrier(mask),
+            false => TracedInstruction::Other,
+        });
     }
     let bytes = u8::try_from(width).map_err(|_| format!("{width} bytes for each thread"))?;
     let site = u32::try_from(pc / INSTRUCTION)
@@ -43,9 +64,10 @@ pub(super) fn parse(line: &str, windows: Windows) -> Result<Option<WarpAccess>, 
     let mut addresses = [0; LANES];
     expand(&mut words, mask, &mut addresses)?;
     let (kind, space) = meaning(opcode, addresses[mask.trailing_zeros() as usize], windows)?;
-    let (position, block, warp) = (0, 0, 0);
-    Ok(Some(WarpAccess {
+    let (phase, position, block, warp) = (0, 0, 0, 0);
+    Ok(TracedInstruction::Access(WarpAccess {
         site,
+        phase,
         position,
         block,
         warp,
@@ -55,6 +77,12 @@ pub(super) fn parse(line: &str, windows: Windows) -> Result<Option<WarpAccess>, 
         bytes,
         addresses,
     }))
+}
+
+/// Whether it is a barrier of the block at which threads wait. `BAR.ARV` arrives only.
+fn waits_at_barrier(opcode: &str) -> bool {
+    let mut words = opcode.split('.');
+    words.next() == Some("BAR") && !words.any(|word| word == "ARV")
 }
 
 /// What an opcode does, and to which memory. For generic addresses that depends on the address.
@@ -157,9 +185,15 @@ fn hex(word: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
+    fn read_in(line: &str, windows: Windows) -> WarpAccess {
+        match parse(line, windows) {
+            Ok(TracedInstruction::Access(access)) => access,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn read(line: &str) -> WarpAccess {
-        let parsed = parse(line, Windows::default());
-        parsed.unwrap().unwrap()
+        read_in(line, Windows::default())
     }
 
     #[test]
@@ -184,7 +218,7 @@ mod tests {
         };
         let space = |address: &str| {
             let line = format!("12 0 1 1 R4 LD.E 1 R4 4 0 {address}");
-            parse(&line, windows).unwrap().unwrap().space
+            read_in(&line, windows).space
         };
         assert_eq!(space("0x70000010"), Space::Shared);
         assert_eq!(space("0x80000010"), Space::Local);
@@ -200,6 +234,16 @@ mod tests {
         assert!(wrong("0 1 0 TEX 0 4 0 0x10").contains("TEX"));
         assert!(wrong("0 1 0 LDG 0 4 9 0x10").contains("'9'"));
         assert!(wrong("0 1ffffffff 0 LDG 0 4 0 0x10").contains("32 lanes"));
-        assert_eq!(parse("0 1 1 R1 MOV 1 R2 0", Windows::default()), Ok(None));
+    }
+
+    #[test]
+    fn barriers_are_those_at_which_threads_wait() {
+        let parsed = |line: &str| parse(line, Windows::default()).unwrap();
+        assert_eq!(parsed("0 1 1 R1 MOV 1 R2 0"), TracedInstruction::Other);
+        let wait = TracedInstruction::Barrier(0xff);
+        assert_eq!(parsed("0 ff 0 BAR.SYNC.DEFER_BLOCKING 0 0"), wait);
+        assert_eq!(parsed("0 ff 0 BAR.RED.POPC.DEFER_BLOCKING 1 R3 0"), wait);
+        assert_eq!(parsed("0 ff 0 BAR.ARV 1 R2 0"), TracedInstruction::Other);
+        assert_eq!(parsed("0 0 0 BAR.SYNC 0 0"), TracedInstruction::Other);
     }
 }

@@ -1,7 +1,7 @@
 //! [`KernelReader`]: reads the trace of one kernel (`.traceg`), line by line, in batches. Records
 //! before a damaged line are delivered, then one error with the line's number.
 
-use crate::accelsim::instruction::{self, Windows};
+use crate::accelsim::instruction::{self, TracedInstruction, Windows};
 use crate::{Extent, Launch, WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
@@ -9,7 +9,9 @@ use reuselens_trace::TraceError;
 /// Reads a `.traceg` file. Memory: one batch.
 ///
 /// The kernel's instructions are not known at the launch, so the launch has no list of sites: a
-/// site's number is its program counter, in units of 8 bytes. Positions are counted for each warp.
+/// site's number is its program counter, in units of 8 bytes. Positions are counted for each warp
+/// and phase. A phase begins after each `BAR` at which the warp waits: traces do not have the
+/// numbers of barriers, so each is taken for one of all warps of the block.
 pub struct KernelReader {
     input: Input,
     state: KernelState,
@@ -24,8 +26,12 @@ struct KernelState {
     windows: Windows,
     block: Option<u32>,
     warp: Option<u32>,
+    phase: u32,
+    /// Lanes that waited at the barrier before this phase. There is a line for each group of lanes
+    /// that have parted.
+    waited: u32,
     position: u64,
-    /// Instruction lines of the warp that are still to come.
+    /// TracedInstruction lines of the warp that are still to come.
     left: u64,
 }
 
@@ -143,7 +149,7 @@ impl KernelState {
                 let warp = value.parse().ok();
                 let warp = warp.filter(|&warp| u64::from(warp) < launch.warps());
                 self.warp = Some(warp.ok_or_else(bad)?);
-                self.position = 0;
+                (self.phase, self.waited, self.position) = (0, 0, 0);
             }
             "insts" => self.left = value.parse().map_err(|_| bad())?,
             _ => {
@@ -154,13 +160,30 @@ impl KernelState {
         Ok(())
     }
 
+    /// Lanes of the warp wait at a barrier: at the one before this phase, if only other lanes of
+    /// the warp waited there.
+    fn barrier(&mut self, lanes: u32) {
+        if self.waited != 0 && self.waited & lanes == 0 {
+            self.waited |= lanes;
+            return;
+        }
+        self.waited = lanes;
+        self.phase = self.phase.saturating_add(1);
+        self.position = 0;
+    }
+
     fn instruction(&mut self, line: &str, batch: &mut WarpBatch) -> Result<(), String> {
         if line.starts_with('#') || line.is_empty() {
             return Err(format!("{} more instructions should follow", self.left));
         }
         self.left -= 1;
-        let Some(mut access) = instruction::parse(line, self.windows)? else {
-            return Ok(());
+        let mut access = match instruction::parse(line, self.windows)? {
+            TracedInstruction::Access(access) => access,
+            TracedInstruction::Barrier(lanes) => {
+                self.barrier(lanes);
+                return Ok(());
+            }
+            TracedInstruction::Other => return Ok(()),
         };
         let (Some(block), Some(warp), Some(launch)) = (self.block, self.warp, &self.launch) else {
             return Err("an instruction is of no block and warp".to_owned());
@@ -169,7 +192,8 @@ impl KernelState {
             return Err("the program counter is farther than any kernel is long".to_owned());
         }
         self.position += 1;
-        (access.block, access.warp, access.position) = (block, warp, self.position);
+        (access.block, access.warp) = (block, warp);
+        (access.phase, access.position) = (self.phase, self.position);
         batch.push(&access);
         Ok(())
     }

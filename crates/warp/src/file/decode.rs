@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use crate::file::encode::{
-    ALL_LANES, BATCH, EVEN, LAUNCH, LAUNCH_WITH_CALLS, Memory, NEXT_POSITION, NEXT_SITE,
-    PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
+    ALL_LANES, BATCH, BATCH_WITH_PHASES, EVEN, LAUNCH, LAUNCH_WITH_CALLS, Memory, NEXT_POSITION,
+    NEXT_SITE, PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
 use crate::file::writer::MAX_RECORDS;
 use crate::launch::MAX_SITES;
@@ -33,22 +33,79 @@ pub(super) fn piece(
         (LAUNCH, _) => launch(cursor, false).map(DecodedPiece::Launch),
         (LAUNCH_WITH_CALLS, _) => launch(cursor, true).map(DecodedPiece::Launch),
         (BATCH, Some(launched)) => {
-            let count: usize = cursor.small()?;
-            if count > MAX_RECORDS {
-                return Err(Damage("a batch claims more records than any batch has"));
-            }
-            batch.clear();
-            memory.begin();
-            for _ in 0..count {
-                record(cursor, memory, launched, batch)?;
-            }
+            let count = begin_batch(cursor, memory, batch)?;
+            records(cursor, memory, launched, batch, count)?;
             Ok(DecodedPiece::Batch)
         }
-        (BATCH, None) => Err(Damage("records come before any launch")),
+        (BATCH_WITH_PHASES, Some(launched)) => {
+            let count = begin_batch(cursor, memory, batch)?;
+            for change in phase_changes(cursor, count)? {
+                records(cursor, memory, launched, batch, change.record)?;
+                memory.enter_phase(change.phase);
+            }
+            records(cursor, memory, launched, batch, count)?;
+            Ok(DecodedPiece::Batch)
+        }
+        (BATCH | BATCH_WITH_PHASES, None) => Err(Damage("records come before any launch")),
         _ => Err(Damage(
             "a piece is of a kind that this version does not know",
         )),
     }
+}
+
+/// How many records there are. The batch is empty then, and nothing is predicted.
+fn begin_batch(
+    cursor: &mut Cursor<'_>,
+    memory: &mut Memory,
+    batch: &mut WarpBatch,
+) -> Result<usize, Damage> {
+    let count: usize = cursor.small()?;
+    if count > MAX_RECORDS {
+        return Err(Damage("a batch claims more records than any batch has"));
+    }
+    batch.clear();
+    memory.begin();
+    Ok(count)
+}
+
+/// A record with another phase than the one before it.
+struct PhaseChange {
+    /// Its index in the batch.
+    record: usize,
+    phase: u32,
+}
+
+/// The changes of the phase in a batch of `count` records, in their order.
+fn phase_changes(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<PhaseChange>, Damage> {
+    let changes: usize = cursor.small()?;
+    let (mut record, mut phase) = (0_usize, 0_u64);
+    // Each takes two bytes of the piece, so a damaged number of them cannot ask for memory.
+    let mut found = Vec::new();
+    for _ in 0..changes {
+        let distance: usize = cursor.small()?;
+        record = record.saturating_add(distance);
+        if record >= count {
+            return Err(Damage("a batch has more phases than records"));
+        }
+        phase = phase.wrapping_add(cursor.signed()?);
+        let phase = u32::try_from(phase).map_err(|_| Damage("a record's phase is too large"))?;
+        found.push(PhaseChange { record, phase });
+    }
+    Ok(found)
+}
+
+/// Decodes records until the batch has `end` of them.
+fn records(
+    cursor: &mut Cursor<'_>,
+    memory: &mut Memory,
+    launch: &Launch,
+    batch: &mut WarpBatch,
+    end: usize,
+) -> Result<(), Damage> {
+    while batch.len() < end {
+        record(cursor, memory, launch, batch)?;
+    }
+    Ok(())
 }
 
 fn launch(cursor: &mut Cursor<'_>, has_calls: bool) -> Result<Launch, Damage> {
@@ -145,6 +202,7 @@ fn record(
     addresses(cursor, predicted, tag, lanes)?;
     batch.push_row(&WarpRow {
         site: memory.site,
+        phase: memory.phase,
         position,
         block: memory.block,
         warp: memory.warp,

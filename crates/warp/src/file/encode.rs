@@ -10,6 +10,8 @@ pub(super) const LAUNCH: u8 = 0;
 pub(super) const LAUNCH_WITH_CALLS: u8 = 2;
 /// Records follow.
 pub(super) const BATCH: u8 = 1;
+/// Changes of phases follow, then records.
+pub(super) const BATCH_WITH_PHASES: u8 = 3;
 
 /// Same block and warp as the record before.
 pub(super) const SAME_WARP: u8 = 1;
@@ -54,6 +56,8 @@ pub(super) struct Memory {
     /// piece, for a piece of one record may have the millionth site.
     pub(super) piece: u32,
     positions: [u64; WARPS],
+    /// Of the last record.
+    pub(super) phase: u32,
 }
 
 /// Warps with positions of their own: those of the largest block.
@@ -69,8 +73,15 @@ impl Memory {
             self.piece = 1;
         }
         self.positions.fill(0);
+        self.phase = 0;
         (self.block, self.warp) = (0, 0);
         self.go(0);
+    }
+
+    /// The records that follow are of this phase, in which positions begin again.
+    pub(super) fn enter_phase(&mut self, phase: u32) {
+        self.phase = phase;
+        self.positions.fill(0);
     }
 
     /// Makes `site` the current one; it must be below [`crate::launch::MAX_SITES`].

@@ -8,6 +8,8 @@
 //! piece   = 0  launch: name, grid, block, sites          (varints, texts with their length)
 //!         | 1  count  record…                            at most 1 Mi records
 //!         | 2  launch, as 0: each site with the calls of device functions that lead there
+//!         | 3  count  changes  change…  record…          as 1, with the records' phases
+//! change  = records since the last change  step of the phase
 //! record  = tag  [site]  [block, warp]  [position]  [mask]  first address  [stride | differences]
 //! ending  = chunks, launches, records, accesses before it (varints)
 //! ```
@@ -16,8 +18,12 @@
 //! and warp of the record before, the next site, the next position, all lanes active, and, by the
 //! last record of the same site, space, kind and size, the stride of addresses, and the step of the
 //! first address. Predictions are reset with each piece, so that pieces can be made on several
-//! threads ([`Records`]). Each chunk can be decoded alone, so a file that was cut off is read up to
-//! its last complete chunk. All lengths are bounded before memory is allocated, and all stored
+//! threads ([`Records`]). The phase of a record is that of the record before it in the piece, and 0
+//! in the first, unless there is a change; where it changes, each warp's next position is predicted
+//! to be 1. Version 2 has no phases, and is read as if all were 0.
+//!
+//! Each chunk can be decoded alone, so a file that was cut off is read up to its last complete
+//! chunk. All lengths are bounded before memory is allocated, and all stored
 //! bytes have checksums.
 
 mod decode;

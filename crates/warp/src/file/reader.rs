@@ -4,7 +4,7 @@
 use crate::file::MAGIC;
 use crate::file::decode::{self, DecodedPiece};
 use crate::file::encode::Memory;
-use crate::file::writer::{FIXED, Totals, VERSION};
+use crate::file::writer::{FIXED, OLDEST_VERSION, Totals, VERSION};
 use crate::{Launch, WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored, Unpacker};
@@ -129,9 +129,10 @@ fn head(input: &mut Input) -> Result<String, TraceError> {
         return Err(input.bad_bytes(0, CUT).into());
     };
     let version = u16::from_le_bytes([fixed[8], fixed[9]]);
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         let what = format!(
-            "it is a stream of version {version}, and this reuselens reads version {VERSION}: record it again"
+            "it is a stream of version {version}, and this reuselens reads versions \
+             {OLDEST_VERSION} to {VERSION}: record it again"
         );
         let path = input.path().to_owned();
         return Err(TraceError::UnknownFormat { path, what });

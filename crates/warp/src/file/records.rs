@@ -4,14 +4,21 @@
 use crate::file::encode::{self, Memory};
 use crate::source::RecordPiece;
 use crate::{WarpBatch, WarpRow};
+use reuselens_io::varint::{put, put_signed};
 
 /// Some records of one launch in the format of the file, for
 /// [`file::WarpWriter`](crate::file::WarpWriter). They can be decoded without earlier records.
 ///
 /// Memory: 1 to 2 bytes a record if its addresses have a constant stride, up to 10 for each access
-/// otherwise; and 40 bytes a site for predictions.
+/// otherwise; some 2 bytes for each record whose phase is not that of the record before; and 40
+/// bytes a site for predictions.
 pub struct Records {
     pub(super) bytes: Vec<u8>,
+    /// Where the phase changes, as the file has it.
+    pub(super) phase_changes: Vec<u8>,
+    pub(super) phase_change_count: u64,
+    /// The record of the last change.
+    last_change: usize,
     memory: Memory,
     pub(super) count: usize,
     pub(super) accesses: u64,
@@ -28,6 +35,9 @@ impl Records {
     pub fn new() -> Records {
         let mut records = Records {
             bytes: Vec::new(),
+            phase_changes: Vec::new(),
+            phase_change_count: 0,
+            last_change: 0,
             memory: Memory::default(),
             count: 0,
             accesses: 0,
@@ -38,6 +48,20 @@ impl Records {
         };
         records.memory.begin();
         records
+    }
+
+    /// The next record is of another phase than the one before it.
+    #[cold]
+    fn change_phase(&mut self, phase: u32) {
+        let step = u64::from(phase).wrapping_sub(self.memory.phase.into());
+        put(
+            &mut self.phase_changes,
+            (self.count - self.last_change) as u64,
+        );
+        put_signed(&mut self.phase_changes, step);
+        self.phase_change_count += 1;
+        self.last_change = self.count;
+        self.memory.enter_phase(phase);
     }
 
     /// Adds the records of a batch.
@@ -60,6 +84,9 @@ impl RecordPiece for Records {
     fn add(&mut self, row: &WarpRow<'_>) {
         if row.mask == 0 {
             return;
+        }
+        if row.phase != self.memory.phase {
+            self.change_phase(row.phase);
         }
         self.count += 1;
         self.accesses += row.addresses.len() as u64;
@@ -84,6 +111,8 @@ impl RecordPiece for Records {
 
     fn clear(&mut self) {
         self.bytes.clear();
+        self.phase_changes.clear();
+        (self.phase_change_count, self.last_change) = (0, 0);
         self.memory.begin();
         (self.count, self.accesses) = (0, 0);
         (self.block, self.warp, self.site, self.is_invalid) = (0, 0, 0, false);
@@ -102,6 +131,7 @@ mod tests {
             for (at, &site) in (0_u64..).zip(sites) {
                 batch.push(&WarpAccess {
                     site,
+                    phase: at as u32 / 2,
                     position: at + 1,
                     block: 3,
                     warp: 1,
@@ -126,6 +156,7 @@ mod tests {
             let mut new = Records::new();
             new.extend(batch);
             assert_eq!(used.bytes, new.bytes);
+            assert_eq!(used.phase_changes, new.phase_changes);
         }
         assert!(used.memory.piece < 20);
     }

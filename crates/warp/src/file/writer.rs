@@ -24,7 +24,9 @@ pub(super) const MAX_RECORDS: usize = 1 << 20;
 /// The most bytes of a launch's texts.
 const MAX_LAUNCH: usize = 64 << 20;
 const MAX_DESCRIPTION: usize = 16 << 10;
-pub(super) const VERSION: u16 = 2;
+pub(super) const VERSION: u16 = 3;
+/// The oldest version that is read: it has no phases.
+pub(super) const OLDEST_VERSION: u16 = 2;
 pub(super) const FIXED: usize = 16;
 
 /// Writes a stream of warp instructions to `W`, in whole chunks of about 1 MiB before compression.
@@ -209,8 +211,16 @@ impl<W: Write> Collector for WarpWriter<W> {
                 self.refuse("a record is of a block, warp or site that its launch does not have")
             );
         }
-        self.plain.push(encode::BATCH);
+        let has_phases = records.phase_change_count > 0;
+        self.plain.push(match has_phases {
+            true => encode::BATCH_WITH_PHASES,
+            false => encode::BATCH,
+        });
         put(&mut self.plain, records.count as u64);
+        if has_phases {
+            put(&mut self.plain, records.phase_change_count);
+            self.plain.extend_from_slice(&records.phase_changes);
+        }
         self.plain.extend_from_slice(&records.bytes);
         self.totals.records += records.count as u64;
         self.totals.accesses += records.accesses;
