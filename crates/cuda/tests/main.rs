@@ -6,6 +6,7 @@
 mod common;
 
 mod bad_kernels;
+mod barriers;
 mod commands;
 mod cuda_12;
 mod cudarc;
