@@ -181,7 +181,7 @@ impl<L: RecordLayout> Source for RecordReader<L> {
         let what = layout.describe(input.path());
         match unit {
             Some(unit) => format!(
-                "{what}, by the bytes of each; ids count {} bytes",
+                "{what}, with the bytes of each; blocks have {} bytes",
                 unit.bytes()
             ),
             None => what,
