@@ -118,14 +118,24 @@ fn truncated_trace_is_read_and_reported_incomplete() {
 fn info_reads_other_formats_profiles_and_standard_input() {
     let place = recorded();
     place.write("t.txt", "a b c a\nb c");
+    place.run(&["info", "t.txt"]).succeeds().prints(&[
+        "text trace",
+        "6 accesses",
+        "Next: reuselens analyze t.txt, or",
+    ]);
+    place.write("t.csv", "here;there\n1;2\n");
+    let format = "csv:id=1,delimiter=;";
     place
-        .run(&["info", "t.txt"])
+        .run(&["info", "t.csv", "--format", format])
         .succeeds()
-        .prints(&["text trace", "6 accesses"]);
+        .prints(&["Next: reuselens analyze --format 'csv:id=1,delimiter=;' t.csv, or a part"]);
     place
         .run_on("1 2 3", &["info", "-", "--format", "text"])
         .succeeds()
-        .prints(&["3 accesses", "save the trace to a file"]);
+        .prints(&[
+            "3 accesses",
+            "save the trace to a file, then reuselens analyze --format text FILE",
+        ]);
     place.run(&["analyze", "-q", "t.txt"]).succeeds();
     place.run(&["info", "t.rlprof"]).succeeds().prints(&[
         "a profile of",

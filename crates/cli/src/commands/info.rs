@@ -9,6 +9,7 @@ use reuselens::locality::Profile;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
 
+use crate::commands::gpu::typed::for_a_shell;
 use crate::exit::{self, Outcome};
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
@@ -71,19 +72,24 @@ impl Args {
         }
         let text = holdings::text(&self.trace, &survey);
         out.write_all(shown_lines(&text).as_bytes())?;
-        let name = self.trace.display().to_string();
-        let name = shown_lines(&name);
-        match self.trace == Path::new("-") {
-            true => writeln!(
-                out,
-                "\nNext: save the trace to a file, then reuselens analyze FILE"
-            )?,
-            false => writeln!(
-                out,
-                "\nNext: reuselens analyze {name}, or a part: --from 25% --until 50%"
-            )?,
-        }
+        let next = self.next();
+        writeln!(out, "\nNext: {}", shown_lines(&next))?;
         Ok(exit::done(holdings::is_truncated(&survey)))
+    }
+
+    /// What to do next: to analyse the trace, in the same format.
+    fn next(&self) -> String {
+        let mut words = vec!["analyze".to_owned()];
+        let format = self.format.iter().cloned();
+        words.extend(format.flat_map(|format| ["--format".to_owned(), format]));
+        if self.trace == Path::new("-") {
+            words.push("FILE".to_owned());
+            let analyze = for_a_shell(words);
+            return format!("save the trace to a file, then {analyze}");
+        }
+        words.push(self.trace.display().to_string());
+        let analyze = for_a_shell(words);
+        format!("{analyze}, or a part: --from 25% --until 50%")
     }
 
     /// Prints what a profile is of.

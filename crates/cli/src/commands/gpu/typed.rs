@@ -32,7 +32,8 @@ fn words() -> Vec<String> {
         .collect()
 }
 
-fn for_a_shell(words: Vec<String>) -> String {
+/// The command of these words, for a shell.
+pub fn for_a_shell(words: Vec<String>) -> String {
     let plain = |word: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         !word.is_empty() && word.chars().all(is_plain)
