@@ -77,6 +77,8 @@ pub struct KernelLaunch {
     pub params: Vec<u8>,
     /// Whether all blocks run at the same time, and may wait for each other.
     pub is_cooperative: bool,
+    /// Bytes of a thread's stack, for kernels that have one; none for as many as CUDA has.
+    pub stack_bytes: Option<u64>,
 }
 
 /// A device: memory, modules, kernels. All calls return when what they ask for is done.

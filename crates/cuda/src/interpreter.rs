@@ -202,6 +202,7 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             shared: launch.shared_bytes,
             params: launch.params.clone(),
         };
+        self.device.set_stack(launch.stack_bytes);
         self.watch
             .begin(kernel, &config, context)
             .map_err(|message| CudaFault::new(Status::UNKNOWN, message))?;
@@ -257,7 +258,7 @@ fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
                 })
             });
             let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
-            Ok(PtxModule::link(modules).map_err(DeviceError::from)?)
+            Ok(PtxModule::link(modules))
         }
     }
 }
@@ -321,6 +322,8 @@ fn launch_fault(error: &LaunchError, is_cooperative: bool) -> CudaFault {
         FaultKind::Misaligned => Status::MISALIGNED,
         FaultKind::TooLong => Status::TIMEOUT,
         FaultKind::Assertion => Status::ASSERT,
+        FaultKind::Stack => Status::HARDWARE_STACK,
+        FaultKind::Callee => Status::INVALID_PC,
         FaultKind::Trap | FaultKind::Operand => Status::ILLEGAL_INSTRUCTION,
         _ => Status::LAUNCH_FAILURE,
     };

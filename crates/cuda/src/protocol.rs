@@ -68,7 +68,8 @@ numbered! {
     Kernel,
     /// Fields: module. Bytes: name. Answer: address and bytes.
     Variable,
-    /// Fields: kernel, grid, block (three each), bytes of shared memory, 1 if it is cooperative.
+    /// Fields: kernel, grid, block (three each), bytes of shared memory, 1 if it is cooperative,
+    /// bytes of a thread's stack.
     /// Bytes: the parameters. Answer, whether the kernel ended well or not: what it printed, and as
     /// a field the number of bytes at the end that are for the standard error.
     Launch,

@@ -409,6 +409,7 @@ fn launch(request: &Message) -> Result<KernelLaunch, CudaFault> {
         shared_bytes: request.field(7),
         params: request.bytes.clone(),
         is_cooperative: request.field(8) != 0,
+        stack_bytes: request.fields.get(9).copied(),
     })
 }
 

@@ -48,6 +48,7 @@ statuses! {
         "too many resources requested for launch";
     TIMEOUT 702 "cudaErrorLaunchTimeout" "the launch timed out and was terminated";
     ASSERT 710 "cudaErrorAssert" "device-side assert triggered";
+    HARDWARE_STACK 714 "cudaErrorHardwareStackError" "hardware stack error";
     HOST_NOT_REGISTERED 713 "cudaErrorHostMemoryNotRegistered"
         "pointer does not correspond to a registered memory region";
     HOST_REGISTERED 712 "cudaErrorHostMemoryAlreadyRegistered"
@@ -55,6 +56,7 @@ statuses! {
     ILLEGAL_INSTRUCTION 715 "cudaErrorIllegalInstruction"
         "an illegal instruction was encountered";
     MISALIGNED 716 "cudaErrorMisalignedAddress" "misaligned address";
+    INVALID_PC 718 "cudaErrorInvalidPc" "invalid program counter";
     LAUNCH_FAILURE 719 "cudaErrorLaunchFailure" "unspecified launch failure";
     COOPERATIVE_TOO_LARGE 720 "cudaErrorCooperativeLaunchTooLarge"
         "too many blocks in cooperative launch";
@@ -76,6 +78,8 @@ impl Status {
                 | Status::ASSERT
                 | Status::ILLEGAL_INSTRUCTION
                 | Status::MISALIGNED
+                | Status::HARDWARE_STACK
+                | Status::INVALID_PC
                 | Status::LAUNCH_FAILURE
         )
     }

@@ -286,3 +286,107 @@ fn interface_is_as_documented(nvcc: &str, flags: &[&str], names: &[&str]) {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// A table of functions, objects with virtual functions that another kernel made, a pointer that
+/// the program passes on, and a recursion for which the program asks for a larger stack.
+const CALLS: &str = r#"
+#include <cstdio>
+typedef int (*Function)(int);
+__device__ int add(int x) { return x + 1; }
+__device__ int twice(int x) { return x * 2; }
+__device__ Function table[2] = {add, twice};
+__global__ void by_table(int *out) { out[threadIdx.x] = table[threadIdx.x & 1](threadIdx.x); }
+__global__ void given(Function function, int *out) { out[threadIdx.x] = function(threadIdx.x); }
+struct Op {
+    int own;
+    __device__ Op(int own) : own(own) {}
+    __device__ virtual int apply(int x) const = 0;
+    __device__ virtual ~Op() {}
+};
+struct Add : Op {
+    __device__ Add(int own) : Op(own) {}
+    __device__ int apply(int x) const override { return x + own; }
+};
+struct Scale : Op {
+    __device__ Scale(int own) : Op(own) {}
+    __device__ int apply(int x) const override { return x * own; }
+};
+__global__ void make(Op **ops)
+{
+    int i = threadIdx.x;
+    if (i % 3)
+        ops[i] = new Add(i);
+    else
+        ops[i] = new Scale(i);
+}
+__global__ void apply(Op **ops, int *out)
+{
+    out[threadIdx.x] = ops[threadIdx.x]->apply(7);
+    delete ops[threadIdx.x];
+}
+// No compiler makes a loop of this.
+__device__ int sum(const int *values, int n)
+{
+    return n == 0 ? 0 : (sum(values, n - 1) ^ values[n & 31]) + 1;
+}
+__global__ void recursion(const int *values, int *out, int n) { out[threadIdx.x] = sum(values, n); }
+static int host[32], *out;
+template <class Expected> static int wrong(Expected expected)
+{
+    if (cudaError_t error = cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost))
+        return printf("%s\n", cudaGetErrorName(error));
+    for (int i = 0; i < 32; i++)
+        if (host[i] != expected(i))
+            return printf("%d: %d\n", i, host[i]);
+    return 0;
+}
+int main()
+{
+    int *values;
+    Op **ops;
+    cudaMalloc(&out, sizeof host);
+    cudaMalloc(&ops, 32 * sizeof *ops);
+    cudaMalloc(&values, sizeof host);
+    by_table<<<1, 32>>>(out);
+    if (wrong([](int i) { return i & 1 ? 2 * i : i + 1; }))
+        return 1;
+    Function function;
+    cudaMemcpyFromSymbol(&function, table, sizeof function, sizeof function);
+    given<<<1, 32>>>(function, out);
+    if (wrong([](int i) { return 2 * i; }))
+        return 2;
+    make<<<1, 32>>>(ops);
+    apply<<<1, 32>>>(ops, out);
+    if (wrong([](int i) { return i % 3 ? 7 + i : 7 * i; }))
+        return 3;
+    for (int i = 0; i < 32; i++)
+        host[i] = 1;
+    cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaDeviceSetLimit(cudaLimitStackSize, 1 << 18);
+    recursion<<<1, 32>>>(values, out, 3000);
+    if (wrong([](int) { return 6000; }))
+        return 4;
+    recursion<<<1, 32>>>(values, out, 300000);
+    return cudaDeviceSynchronize() == cudaErrorHardwareStackError ? 0 : 5;
+}
+"#;
+
+#[test]
+fn calls_through_pointers_and_recursion_run_and_a_full_stack_is_an_error() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let (source, program) = (folder.path().join("calls.cu"), folder.path().join("calls"));
+    std::fs::write(&source, CALLS).unwrap();
+    compile(&nvcc, &source, &program, &[]);
+    let Ran { ended, refused, .. } = run_program(&program, &[]);
+    assert!(ended.success(), "{ended} {refused:?}");
+    let [message] = &refused.messages[..] else {
+        panic!("{refused:?}");
+    };
+    for part in [
+        "the call of sum(int const*, int)",
+        "262144 bytes of the thread's stack",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}

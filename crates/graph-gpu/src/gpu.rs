@@ -257,9 +257,8 @@ impl<D: Device> Gpu<D> {
             kernel,
             grid: [blocks as u32, 1, 1],
             block: [BLOCK, 1, 1],
-            shared_bytes: 0,
             params,
-            is_cooperative: false,
+            ..KernelLaunch::default()
         };
         self.device
             .launch(&launch, &LaunchContext::default())

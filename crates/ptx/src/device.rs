@@ -5,8 +5,9 @@
 //! `machine`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use crate::decode::{self, Kernel};
+use crate::decode::{self, Callees, Kernel, Symbols};
 use crate::error::PtxError;
 use crate::machine::{
     Allocation, DeviceMemory, FlowCounts, LaunchConfig, LaunchError, Options, Stats, run, windows,
@@ -26,8 +27,8 @@ impl PtxModule {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is no PTX, and declarations outside the subset, with line and column. Instructions are
-    /// looked at when their kernel is made ready.
+    /// What is no PTX, with line and column. Declarations and instructions outside the subset are
+    /// errors of the kernels that use them, when those are made ready.
     pub fn parse(text: &str) -> Result<PtxModule, PtxError> {
         Ok(PtxModule {
             ast: crate::syntax::parse(text)?,
@@ -37,14 +38,13 @@ impl PtxModule {
     /// Links files: what one declares and another defines becomes the same. What only its file sees
     /// stays its own.
     ///
-    /// # Errors
-    /// A variable that is declared and nowhere defined. Functions that are missing are errors of
-    /// the kernels that call them.
-    pub fn link(modules: Vec<PtxModule>) -> Result<PtxModule, PtxError> {
+    /// Variables and functions that are declared and nowhere defined are errors of the kernels that
+    /// name them.
+    pub fn link(modules: Vec<PtxModule>) -> PtxModule {
         let files = modules.into_iter().map(|module| module.ast).collect();
-        Ok(PtxModule {
-            ast: crate::syntax::link(files)?,
-        })
+        PtxModule {
+            ast: crate::syntax::link(files),
+        }
     }
 
     /// Names of the kernels.
@@ -97,7 +97,7 @@ pub struct Outline<'a> {
 #[derive(Clone, Debug)]
 pub struct Loaded {
     ast: Ast,
-    symbols: HashMap<String, u64>,
+    symbols: Symbols,
 }
 
 impl Loaded {
@@ -110,7 +110,7 @@ impl Loaded {
 
     /// The address of a global variable.
     pub fn variable(&self, name: &str) -> Option<u64> {
-        self.symbols.get(name).copied()
+        self.symbols.variables.get(name).copied()
     }
 
     /// All variables that the file declares in global and constant memory: name, address, and
@@ -170,6 +170,9 @@ pub enum DeviceError {
     Ptx(#[from] PtxError),
 }
 
+/// From the address of a function to that of the next one.
+const FUNCTION_BYTES: u64 = 16;
+
 /// Bytes of a device without another limit.
 const LIMIT: u64 = 8 << 30;
 
@@ -178,6 +181,8 @@ const LIMIT: u64 = 8 << 30;
 pub struct Device {
     memory: DeviceMemory,
     limit: u64,
+    /// Functions of all modules that have addresses.
+    functions: u64,
 }
 
 impl Default for Device {
@@ -197,6 +202,7 @@ impl Device {
         Device {
             memory: DeviceMemory::default(),
             limit,
+            functions: 0,
         }
     }
 
@@ -309,55 +315,47 @@ impl Device {
 
     /// Gives a module's variables their places and first values.
     ///
+    /// A variable whose first value names an unknown symbol is an error of the kernels that name
+    /// the variable.
+    ///
     /// # Errors
-    /// If the device has too little memory, or an initial value names an unknown symbol.
+    /// If the device has too little memory.
     pub fn load(&mut self, module: PtxModule) -> Result<Loaded, DeviceError> {
-        let ast = module.ast;
-        let mut symbols = HashMap::new();
-        let own =
-            |variable: &&Variable| matches!(variable.space, StateSpace::Global | StateSpace::Const);
+        let mut ast = module.ast;
+        let mut symbols = Symbols {
+            callees: Arc::new(Callees::of(&ast)),
+            ..Symbols::default()
+        };
+        for name in &symbols.callees.taken {
+            let address = windows::CODE + self.functions * FUNCTION_BYTES;
+            self.functions += 1;
+            symbols.functions.insert(name.clone(), address);
+        }
+        let own = |variable: &&Variable| {
+            let is_placed = matches!(variable.space, StateSpace::Global | StateSpace::Const);
+            is_placed && !ast.externs.contains(&variable.name)
+        };
         for variable in ast.variables.iter().filter(own) {
             let values = variable.init.len() as u64 * u64::from(variable.ty.size());
             if variable.size.is_none() && variable.init.is_empty() {
                 continue;
             }
             let address = self.allocate(&variable.name, variable.size.unwrap_or(values))?;
-            symbols.insert(variable.name.clone(), address);
+            symbols.variables.insert(variable.name.clone(), address);
         }
+        let mut refused = HashMap::new();
         for variable in ast.variables.iter().filter(own) {
-            if let Some(&address) = symbols.get(&variable.name) {
-                let done = self.initialize(variable, address, &symbols);
-                done.map_err(|error| match error {
-                    DeviceError::Ptx(error) => DeviceError::Ptx(ast.with_file(error)),
-                    error => error,
-                })?;
+            if let Some(&address) = symbols.variables.get(&variable.name) {
+                match first_bytes(variable, &symbols) {
+                    Ok(bytes) => self.write(address, &bytes)?,
+                    Err(error) => {
+                        refused.insert(variable.name.clone(), error);
+                    }
+                }
             }
         }
+        ast.refused.extend(refused);
         Ok(Loaded { ast, symbols })
-    }
-
-    fn initialize(
-        &mut self,
-        variable: &Variable,
-        address: u64,
-        symbols: &HashMap<String, u64>,
-    ) -> Result<(), DeviceError> {
-        let width = usize::from(variable.ty.size());
-        let mut bytes = Vec::with_capacity(variable.init.len() * width);
-        for value in &variable.init {
-            let bits = match value {
-                Init::Bits(bits) => *bits,
-                Init::Address { name, offset, .. } => {
-                    let known = symbols.get(name).ok_or_else(|| {
-                        let what = format!("{} begins with the address of {name}, which is no variable in global memory", variable.name);
-                        PtxError::unsupported(variable.at, what)
-                    })?;
-                    known.wrapping_add_signed(*offset)
-                }
-            };
-            bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
-        }
-        self.write(address, &bytes)
     }
 
     /// Makes a kernel ready. The name as the file has it comes first, then the one of its source,
@@ -396,6 +394,13 @@ impl Device {
         bytes <= self.left() && self.memory.set_heap(bytes)
     }
 
+    /// Sets the bytes of a thread's stack, for the launches from now on; `None` and at first: 1
+    /// KiB, as CUDA has it. Kernels that call functions through pointers, or functions that call
+    /// themselves, have one.
+    pub fn set_stack(&mut self, bytes: Option<u64>) {
+        self.memory.set_stack(bytes);
+    }
+
     /// Takes the control flow of the last launch of a kernel that was decoded with
     /// [`Options::flow`], also if that launch was stopped; `None` if there was none since this was
     /// last called.
@@ -417,6 +422,30 @@ impl Device {
     ) -> Result<Stats, LaunchError> {
         run(kernel, launch, &mut self.memory, options, sink)
     }
+}
+
+/// The bytes with which a variable begins; zeros follow them.
+fn first_bytes(variable: &Variable, symbols: &Symbols) -> Result<Vec<u8>, PtxError> {
+    let width = usize::from(variable.ty.size());
+    let mut bytes = Vec::with_capacity(variable.init.len() * width);
+    for value in &variable.init {
+        let bits = match value {
+            Init::Bits(bits) => *bits,
+            Init::Address { name, offset, .. } => {
+                let known = symbols.variables.get(name);
+                let known = known.or(symbols.functions.get(name)).ok_or_else(|| {
+                    let what = format!(
+                        "{} begins with the address of {name}, which is no function and no variable in global memory",
+                        variable.name
+                    );
+                    PtxError::unsupported(variable.at, what)
+                })?;
+                known.wrapping_add_signed(*offset)
+            }
+        };
+        bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
+    }
+    Ok(bytes)
 }
 
 /// The kernel that is meant.

@@ -62,6 +62,11 @@ impl PtxError {
         PtxError { file, ..self }
     }
 
+    /// The same, in the file of that number among those that are linked.
+    pub(crate) fn set_file(&mut self, number: u32) {
+        self.position.file = number;
+    }
+
     /// Where.
     pub fn position(&self) -> Position {
         self.position

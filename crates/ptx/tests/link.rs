@@ -28,7 +28,7 @@ fn parsed(text: &str) -> PtxModule {
 }
 
 fn four_words(files: &[&str]) -> Vec<u32> {
-    let linked = PtxModule::link(files.iter().map(|file| parsed(file)).collect()).unwrap();
+    let linked = PtxModule::link(files.iter().map(|file| parsed(file)).collect());
     let mut device = Device::new();
     let module = device.load(linked).unwrap();
     let kernel = device.kernel(&module, "k", &Options::default()).unwrap();
@@ -52,18 +52,28 @@ fn functions_and_variables_of_another_file_are_found_and_own_ones_stay_own() {
 }
 
 #[test]
-fn variables_that_are_defined_nowhere_are_errors() {
-    let message = PtxModule::link(vec![parsed(USER)]).unwrap_err().to_string();
-    assert!(
-        message.contains("counter is declared and nowhere defined"),
-        "{message}"
-    );
+fn variables_that_are_defined_nowhere_are_errors_of_the_kernels_that_use_them() {
+    let plain = ".visible .entry plain() {\n ret;\n}\n";
+    let without = format!("{plain}{}", OTHER.replace("counter", "other"));
+    let linked = PtxModule::link(vec![parsed(USER), parsed(&without)]);
+    let mut device = Device::new();
+    let module = device.load(linked).unwrap();
+    let ready = |name| device.kernel(&module, name, &Options::default());
+    let message = ready("k").unwrap_err().to_string();
+    let expected = "linked file 1, line 5, column 31: counter is declared and nowhere defined";
+    assert_eq!(message, expected);
+    assert!(ready("plain").is_ok());
 }
 
 #[test]
 fn shared_memory_of_the_launch_needs_no_definition() {
     let text = ".extern .shared .align 16 .b8 room[];\n";
-    assert!(PtxModule::link(vec![parsed(text), parsed(text)]).is_ok());
+    let kernel = ".visible .entry k() {\n .reg .u32 %r<2>;\n mov.u32 %r1, room;\n ret;\n}\n";
+    let user = format!("{text}{kernel}");
+    let mut device = Device::new();
+    let module = device.load(PtxModule::link(vec![parsed(text), parsed(&user)]));
+    let kernel = device.kernel(&module.unwrap(), "k", &Options::default());
+    assert!(kernel.is_ok(), "{kernel:?}");
 }
 
 /// Calls a function of another file with an address.
@@ -79,7 +89,7 @@ fn message_of_bad(instruction: &str, rest: &str) -> String {
         ".visible .func bad(.param .b64 x) {{ .reg .u64 %x<3>; .reg .u32 %r<3>;\n\
         ld.param.u64 %x1, [x];\n.loc 1 9 5\n{instruction}\n ret;\n}}\n{rest}"
     );
-    let linked = PtxModule::link(vec![parsed(CALLER), parsed(&bad)]).unwrap();
+    let linked = PtxModule::link(vec![parsed(CALLER), parsed(&bad)]);
     let mut device = Device::new();
     let module = device.load(linked).unwrap();
     let kernel = match device.kernel(&module, "k", &Options::default()) {

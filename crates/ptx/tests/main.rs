@@ -5,6 +5,7 @@
 
 mod common;
 
+mod calls;
 mod collectives;
 mod conformance;
 mod cooperative;

@@ -101,8 +101,13 @@ pub extern "C" fn cudaDeviceCanAccessPeer(to: *mut i32, number: i32, peer: i32) 
 
 /// The limits of stacks and heaps (`cudaLimit`), by number: of a thread's stack, of the buffer of
 /// `printf`, of the heap of kernels, and those of launches from kernels and of the L2 cache. They
-/// are kept, and bound nothing.
+/// are kept, and bound nothing but the stack.
 static LIMITS: Mutex<[usize; 7]> = Mutex::new([1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0]);
+
+/// Bytes of a thread's stack.
+pub fn stack_bytes() -> u64 {
+    lock(&LIMITS)[0] as u64
+}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 
 use super::Dim3;
 use super::call_paths;
+use super::devices;
 use super::errors::returned;
 use super::managed;
 use super::memory::store;
@@ -149,6 +150,7 @@ pub fn launch_with(
     fields.extend(<[u64; 3]>::from(configuration.block));
     fields.push(configuration.shared_bytes as u64);
     fields.push(configuration.is_cooperative.into());
+    fields.push(devices::stack_bytes());
     let mut request = Message::with_bytes(Operation::Launch, &fields, params);
     request.call_path = call_paths::here();
     submit(configuration.stream, Work::Launch(request))

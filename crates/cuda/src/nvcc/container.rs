@@ -28,8 +28,17 @@ pub fn fat_binary(ptx: &str, architecture: u32) -> Vec<u8> {
     bytes
 }
 
-/// Functions of CUDA's run time, which need no body.
-const RUN_TIME: [&str; 5] = ["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
+/// Functions of CUDA's run time, and what tables of virtual functions have in place of a function
+/// that no class defines: they need no body.
+const RUN_TIME: [&str; 7] = [
+    "vprintf",
+    "malloc",
+    "free",
+    "__assertfail",
+    "__assert_fail",
+    "__cxa_pure_virtual",
+    "__cxa_deleted_virtual",
+];
 
 /// Functions that PTX declares and does not define, by their names in the source.
 pub fn undefined(ptx: &str) -> Vec<String> {
@@ -84,6 +93,7 @@ mod tests {
 .extern .func  (.param .b64 func_retval0) __nv_j0
 .extern .func _Z5outerPf
 (
+.extern .func __cxa_pure_virtual
 .visible .func  (.param .b32 func_retval0) _Z4heref(
 ";
         assert_eq!(undefined(text), ["j0", "outer(float*)"]);

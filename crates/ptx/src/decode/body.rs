@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::decoder::{KernelDecoder, Label};
 use super::kernel::{NONE, NamedSpace};
-use super::scope::{Binding, Scope};
+use super::scope::{Binding, CallChoice, Scope};
 use crate::error::PtxError;
 use crate::syntax::ast::{Statement, Variable};
 use crate::syntax::types::StateSpace;
@@ -28,7 +28,7 @@ impl KernelDecoder<'_> {
     }
 
     fn open(&mut self, labels: &mut impl Iterator<Item = HashMap<String, Label>>) {
-        let scope = Scope::with_labels(labels.next().unwrap_or_default());
+        let scope = Scope::new(labels.next().unwrap_or_default(), self.local_next);
         if let Some(frame) = self.frames.last_mut() {
             frame.scopes.push(scope);
         }
@@ -37,8 +37,11 @@ impl KernelDecoder<'_> {
     fn close(&mut self, least: usize) {
         if let Some(frame) = self.frames.last_mut()
             && frame.scopes.len() > least
+            && let Some(scope) = frame.scopes.pop()
+            && self.routine != NONE
         {
-            frame.scopes.pop();
+            // Stacks are small, and calls one after the other share their room.
+            self.local_next = scope.local_start;
         }
     }
 
@@ -101,6 +104,14 @@ impl KernelDecoder<'_> {
                 self.place_label(label);
             }
             Statement::Targets(label, targets) => self.scope().table(label, targets),
+            Statement::Prototype(label, prototype) => {
+                let choice = CallChoice::Fitting(prototype.clone());
+                self.scope().choice(label, choice);
+            }
+            Statement::CallTargets(label, functions) => {
+                let choice = CallChoice::Listed(functions.clone());
+                self.scope().choice(label, choice);
+            }
             Statement::Location(source, inlined) => {
                 self.lines.locate(self.ast, *source, inlined.as_ref());
             }

@@ -1,10 +1,13 @@
 //! Decoding of `call`: the body of the called function is decoded in place of the call, with
-//! arguments and results as variables in local memory. Of functions without a body, those of CUDA's
-//! run time that print, assert or allocate are known; others are refused.
+//! arguments and results as variables in local memory; for recursion and calls through pointers see
+//! `routine`. Of functions without a body, those of CUDA's run time that print, assert or allocate
+//! are known; others are refused.
 
+use super::callees::CallParts;
 use super::decoder::KernelDecoder;
 use super::kernel::{
-    Address, AssertOp, Code, HeapCall, HeapOp, MemoryOp, NONE, NamedSpace, PrintOp, Register,
+    Address, AssertOp, Code, HeapCall, HeapOp, LocalPlace, MemoryOp, NONE, NamedSpace, PrintOp,
+    Register,
 };
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::PtxError;
@@ -20,28 +23,30 @@ const MOST_INLINED: usize = 1 << 21;
 impl<'a> KernelDecoder<'a> {
     /// `call (results), function, (arguments);`
     pub fn call(&mut self, operands: &[Operand]) -> Result<(), PtxError> {
-        let (results, rest) = match operands {
-            [Operand::List(results), rest @ ..] => (&results[..], rest),
-            rest => (&[][..], rest),
-        };
-        let [Operand::Name(name, 0), rest @ ..] = rest else {
+        let Some(call) = CallParts::read(operands) else {
             return Err(self.error("`call` takes the name of a function"));
         };
-        let arguments = match rest {
-            [Operand::List(arguments), ..] => &arguments[..],
-            _ => &[][..],
-        };
+        let (name, results, arguments) = (call.callee, call.results, call.arguments);
+        if matches!(self.lookup(name)?, Some(Binding::Register { .. })) {
+            return self.call_by_address(&call);
+        }
         let Some(function) = self.function(name) else {
-            return Err(self.unsupported(format!("a call through {name}, which is no function: calls through pointers are not supported")));
+            return Err(self.error(format!("there is no function {name}")));
         };
+        if let Some(error) = &function.refused {
+            return Err(error.clone());
+        }
         if function.body.is_none() {
             return self.external(name, results, arguments);
+        }
+        if self.symbols.callees.recursive.contains(name) {
+            return self.call_routine(function, results, arguments);
         }
         self.inline(function, results, arguments)
     }
 
     /// The function of that name, the one with a body of several.
-    fn function(&mut self, name: &str) -> Option<&'a FunctionAst> {
+    pub fn function(&mut self, name: &str) -> Option<&'a FunctionAst> {
         if self.functions.is_empty() {
             for function in &self.ast.functions {
                 let known = self.functions.entry(&function.name).or_insert(function);
@@ -125,7 +130,7 @@ impl<'a> KernelDecoder<'a> {
     }
 
     /// The address of a variable in local memory, as those of calls are, with room for `bytes`.
-    fn local_variable(&mut self, operand: &Operand, bytes: u64) -> Result<u64, PtxError> {
+    fn local_variable(&mut self, operand: &Operand, bytes: u64) -> Result<LocalPlace, PtxError> {
         if let Operand::Name(name, 0) = operand
             && let Some(Binding::Variable {
                 space: NamedSpace::Local,
@@ -133,12 +138,31 @@ impl<'a> KernelDecoder<'a> {
             }) = self.lookup(name)?
         {
             // What is declared too small reads on into the next variable, and never past the last.
-            self.kernel.local_bytes = self.kernel.local_bytes.max(address + bytes);
-            return Ok(address);
+            self.local_bytes = self.local_bytes.max(address + bytes);
+            return Ok(self.local_place(address));
         }
         Err(self.error(
             "a function of CUDA's run time is handed something that is no variable of the call",
         ))
+    }
+
+    /// The place of a variable of the kernel, or of the routine being decoded.
+    fn local_place(&self, offset: u64) -> LocalPlace {
+        let frame = match self.routine {
+            NONE => NONE,
+            _ => self.kernel.frame,
+        };
+        LocalPlace { frame, offset }
+    }
+
+    /// The address of a variable in local memory.
+    pub fn local_address(&self, offset: u64) -> Address {
+        let place = self.local_place(offset);
+        let slot = place.frame;
+        Address {
+            base: (slot != NONE).then_some(Register { slot, wide: true }),
+            offset: offset as i64,
+        }
     }
 
     fn inline(
@@ -169,12 +193,22 @@ impl<'a> KernelDecoder<'a> {
                     address,
                 },
             );
-            back.push((param, result, address));
+            back.push(address);
         }
         self.inlined_body(function, scope)?;
-        for (param, result, address) in back {
+        self.results_to_registers(&function.returns, results, &back)
+    }
+
+    /// Loads the results of a call that go to registers from where they are in local memory.
+    pub fn results_to_registers(
+        &mut self,
+        returns: &[Variable],
+        results: &[Operand],
+        addresses: &[u64],
+    ) -> Result<(), PtxError> {
+        for ((param, result), &address) in returns.iter().zip(results).zip(addresses) {
             if self.is_register(result)? {
-                self.move_value(result, address, NamedSpace::Local, param.ty.size(), false)?;
+                self.move_value(result, address, param.ty.size(), false)?;
             }
         }
         Ok(())
@@ -186,28 +220,34 @@ impl<'a> KernelDecoder<'a> {
         results: &[Operand],
         arguments: &[Operand],
     ) -> Result<(), PtxError> {
-        if self
-            .frames
-            .iter()
-            .any(|frame| frame.function == function.name)
-        {
-            return Err(self.unsupported(format!(
-                "{} calls itself: recursion is not supported",
-                function.name
-            )));
-        }
         if self.frames.len() >= MOST_FRAMES {
             return Err(self.unsupported(format!(
                 "more than {MOST_FRAMES} calls inside of each other"
             )));
         }
-        self.inlined += work(function) + results.len() + arguments.len();
+        self.count_work(function, results.len() + arguments.len())?;
+        self.takes(function, results, arguments)
+    }
+
+    /// Counts a body of a function that the kernel has once more.
+    pub fn count_work(&mut self, function: &FunctionAst, more: usize) -> Result<(), PtxError> {
+        self.inlined += work(function) + more;
         if self.inlined > MOST_INLINED {
             return Err(self.unsupported(format!(
                 "all calls together have more than {MOST_INLINED} statements, as {} is put in its place once more",
                 function.name
             )));
         }
+        Ok(())
+    }
+
+    /// Demands the right number of arguments and results.
+    pub fn takes(
+        &self,
+        function: &FunctionAst,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
         if results.len() != function.returns.len() || arguments.len() != function.params.len() {
             let what = format!(
                 "{} takes {} arguments and returns {} values",
@@ -235,7 +275,6 @@ impl<'a> KernelDecoder<'a> {
             )?;
         }
         self.frames.push(BodyScope {
-            function: function.name.clone(),
             scopes: vec![scope],
             end: Some(end),
         });
@@ -256,7 +295,7 @@ impl<'a> KernelDecoder<'a> {
 
     /// The address of an argument for the function. Variables are passed as they are, since the
     /// caller writes them anew before each call.
-    fn handed(
+    pub fn handed(
         &mut self,
         param: &Variable,
         argument: &Operand,
@@ -272,17 +311,16 @@ impl<'a> KernelDecoder<'a> {
         }
         let address = self.place_local(param.size.unwrap_or(0), param.align)?;
         if copies {
-            self.move_value(argument, address, NamedSpace::Local, param.ty.size(), true)?;
+            self.move_value(argument, address, param.ty.size(), true)?;
         }
         Ok(address)
     }
 
-    /// A store of a register or number to a variable, or a load.
+    /// A store of a register or number to a variable in local memory, or a load.
     fn move_value(
         &mut self,
         operand: &Operand,
         address: u64,
-        space: NamedSpace,
         width: u8,
         is_store: bool,
     ) -> Result<(), PtxError> {
@@ -296,12 +334,9 @@ impl<'a> KernelDecoder<'a> {
         let register = self.element(operand, ty, is_store)?;
         let site = self.site();
         self.kernel.memory.push(MemoryOp {
-            space,
+            space: NamedSpace::Local,
             is_store,
-            address: Address {
-                base: None,
-                offset: address as i64,
-            },
+            address: self.local_address(address),
             width,
             signed: false,
             registers: [

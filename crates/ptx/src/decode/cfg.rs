@@ -5,6 +5,10 @@
 //! Algorithm*, 2001) on the reversed graph of basic blocks. That lanes wait at the immediate
 //! post-dominator is Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
 //!
+//! # Calls
+//! A call of a routine ends no block: its lanes go on together after it (`machine::call`). Routines
+//! are parts of the graph of their own, with an end of their own.
+//!
 //! # Early returns
 //! A return within a nested `if` leaves no block that all paths go through, so that lanes would
 //! part until the kernel's end. So ways out of the kernel are ignored where others go on: each
@@ -56,6 +60,9 @@ impl Graph {
         let ops = &kernel.ops;
         let mut leads = vec![false; ops.len() + 1];
         leads[0] = true;
+        for routine in &kernel.routines {
+            leads[routine.entry as usize] = true;
+        }
         for (index, op) in ops.iter().enumerate() {
             let ends = ends(kernel, op);
             for &target in ends.as_deref().unwrap_or_default() {
@@ -89,7 +96,7 @@ impl Graph {
         let op = &kernel.ops[self.last(block)];
         let end = self.starts.len();
         let mut found: Vec<usize> = match ends(kernel, op) {
-            // A trap and an exit have no targets.
+            // A trap, an exit and a return have no targets.
             Some(targets) if targets.is_empty() => vec![end],
             Some(targets) => targets
                 .iter()
@@ -184,10 +191,12 @@ impl Graph {
         belongs
     }
 
-    /// Whether a block may be executed, as far as branches say.
-    pub fn is_reached(&self) -> Vec<bool> {
+    /// Whether a block may be executed, as far as branches say. Any routine may be called.
+    pub fn is_reached(&self, kernel: &Kernel) -> Vec<bool> {
         let mut reached = vec![false; self.starts.len() + 1];
-        let mut next = vec![0];
+        let entries = kernel.routines.iter().map(|routine| routine.entry as usize);
+        let mut next: Vec<usize> = entries.map(|entry| self.block_of(entry)).collect();
+        next.push(0);
         while let Some(block) = next.pop() {
             if !std::mem::replace(&mut reached[block], true) {
                 next.extend(self.successors.get(block).into_iter().flatten());
@@ -295,7 +304,7 @@ pub fn ends(kernel: &Kernel, op: &Op) -> Option<Vec<u32>> {
     match op.code {
         Code::Branch { target, .. } => Some(vec![target]),
         Code::Table(index) => Some(kernel.tables[index as usize].targets.clone()),
-        Code::Exit | Code::Trap(_) | Code::Assert(_) => Some(Vec::new()),
+        Code::Exit | Code::Return | Code::Trap(_) | Code::Assert(_) => Some(Vec::new()),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::Symbols;
 use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
 use super::lines::LineTable;
 use super::scope::{Binding, BodyScope, Scope};
@@ -23,8 +24,7 @@ pub type Label = u32;
 /// A kernel on its way from statements to operations.
 pub struct KernelDecoder<'a> {
     pub ast: &'a Ast,
-    /// Addresses of the module's variables in global and constant memory.
-    pub symbols: &'a HashMap<String, u64>,
+    pub symbols: &'a Symbols,
     pub isa: Isa,
     pub kernel: Kernel,
     pub frames: Vec<BodyScope>,
@@ -39,6 +39,17 @@ pub struct KernelDecoder<'a> {
     pub fresh: bool,
     /// The carry of `add.cc`.
     pub carry: Option<u32>,
+    /// The routine whose body is being decoded; `NONE` in the kernel's own.
+    pub routine: u32,
+    /// Where the next variable goes in local memory, or in the routine's frame.
+    pub local_next: u64,
+    /// Bytes of local memory, or of the frame, so far; and what it has to be a multiple of.
+    pub local_bytes: u64,
+    pub local_align: u64,
+    /// Routines whose bodies have to be decoded.
+    pub waiting: Vec<(u32, &'a FunctionAst)>,
+    /// Which of the routines a kernel cannot do without: those that are called by name.
+    pub needed: Vec<bool>,
     /// Functions by their names, as far as they were called.
     pub functions: HashMap<&'a str, &'a FunctionAst>,
     /// Statements of functions that were put in the places of their calls.
@@ -56,7 +67,7 @@ pub struct KernelDecoder<'a> {
 impl<'a> KernelDecoder<'a> {
     pub fn new(
         ast: &'a Ast,
-        symbols: &'a HashMap<String, u64>,
+        symbols: &'a Symbols,
         isa: Isa,
         function: &FunctionAst,
     ) -> KernelDecoder<'a> {
@@ -73,6 +84,12 @@ impl<'a> KernelDecoder<'a> {
             guard: (NONE, false),
             fresh: true,
             carry: None,
+            routine: NONE,
+            local_next: 0,
+            local_bytes: 0,
+            local_align: 1,
+            waiting: Vec::new(),
+            needed: Vec::new(),
             functions: HashMap::new(),
             inlined: 0,
             constants: HashMap::new(),
@@ -220,13 +237,16 @@ impl<'a> KernelDecoder<'a> {
 
     fn module_variable(&mut self, name: &str) -> Result<Option<Binding>, PtxError> {
         let ast = self.ast;
+        if let Some(error) = ast.refused.get(name) {
+            return Err(error.clone());
+        }
         let Some(variable) = ast.variables.iter().find(|variable| variable.name == name) else {
             return Ok(None);
         };
         Ok(Some(match variable.space {
             StateSpace::Shared => self.shared_variable(variable)?,
             StateSpace::Global | StateSpace::Const => {
-                let Some(&address) = self.symbols.get(name) else {
+                let Some(&address) = self.symbols.variables.get(name) else {
                     return Err(self.error(format!(
                         "{name} is declared but defined in another file; link first"
                     )));
@@ -276,11 +296,13 @@ impl<'a> KernelDecoder<'a> {
 
     pub fn place_local(&mut self, size: u64, align: u64) -> Result<u64, PtxError> {
         const WINDOW: u64 = 1 << 24;
-        let address = self.kernel.local_bytes.next_multiple_of(align);
+        let address = self.local_next.next_multiple_of(align);
         if size > WINDOW || address + size > WINDOW {
             return Err(self.error("more than 16 MiB of local memory for each thread"));
         }
-        self.kernel.local_bytes = address + size;
+        self.local_next = address + size;
+        self.local_bytes = self.local_bytes.max(self.local_next);
+        self.local_align = self.local_align.max(align);
         Ok(address)
     }
 

@@ -3,12 +3,12 @@
 //! without them runs as fast as if this did not exist.
 
 use super::cfg::{self, Graph};
-use super::kernel::{Code, Kernel, NONE, Op, Probe, ProbeKind};
+use super::kernel::{Callee, Code, Kernel, NONE, Op, Probe, ProbeKind};
 use crate::lanes::Slots;
 
 /// Puts probes into a kernel whose branches are complete. Blocks that nothing leads to have none.
 pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
-    let reached = graph.is_reached();
+    let reached = graph.is_reached(kernel);
     let old = std::mem::take(&mut kernel.ops);
     let mut moved = vec![NONE; old.len()];
     let mut ops = Vec::with_capacity(old.len() + 2 * graph.starts.len());
@@ -32,6 +32,9 @@ pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
                 if let Code::Table(table) = op.code {
                     (counted.slots.a, counted.slots.b) = (op.slots.a, table);
                 }
+                if let Some(address) = pointer(kernel, op) {
+                    counted.slots.a = address;
+                }
                 ops.push(counted);
             }
             ops.push(*op);
@@ -54,6 +57,9 @@ fn lead_to(kernel: &mut Kernel, moved: &[u32]) {
             place(meet);
         }
     }
+    for routine in &mut kernel.routines {
+        place(&mut routine.entry);
+    }
     for table in &mut kernel.tables {
         table.targets.iter_mut().for_each(place);
         place(&mut table.meet);
@@ -64,9 +70,21 @@ fn lead_to(kernel: &mut Kernel, moved: &[u32]) {
 fn kind(kernel: &Kernel, op: &Op) -> Option<ProbeKind> {
     match op.code {
         Code::Table(_) => Some(ProbeKind::Table),
+        Code::Call(_) if pointer(kernel, op).is_some() => Some(ProbeKind::Call),
         _ if op.guard == NONE || !op.counts => None,
         _ if cfg::ends(kernel, op).is_some() => Some(ProbeKind::Branch),
         _ => Some(ProbeKind::Predicated),
+    }
+}
+
+/// The register with the address of the function that an operation calls.
+fn pointer(kernel: &Kernel, op: &Op) -> Option<u32> {
+    match op.code {
+        Code::Call(index) => match kernel.calls[index as usize].callee {
+            Callee::Register(address) => Some(address),
+            Callee::Routine(_) => None,
+        },
+        _ => None,
     }
 }
 

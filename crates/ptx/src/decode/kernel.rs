@@ -5,6 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use reuselens_warp as warp;
 
+pub use super::called::{
+    AssertOp, CallOp, Callee, FramePlace, HeapCall, HeapOp, KnownFunction, LocalPlace, PrintOp,
+    Routine,
+};
+
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
@@ -30,6 +35,13 @@ pub struct Kernel {
     pub(crate) copies: Vec<CopyStep>,
     pub(crate) matrices: Vec<MatrixOp>,
     pub(crate) textures: Vec<TextureOp>,
+    pub(crate) calls: Vec<CallOp>,
+    pub(crate) routines: Vec<Routine>,
+    /// What calls through pointers can find, by address; empty if there are none.
+    pub(crate) functions: Vec<KnownFunction>,
+    /// The wide register with the address of the running routine's frame in local memory; `NONE` if
+    /// there are no routines.
+    pub(crate) frame: u32,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
@@ -79,6 +91,10 @@ impl Kernel {
             copies: Vec::new(),
             matrices: Vec::new(),
             textures: Vec::new(),
+            calls: Vec::new(),
+            routines: Vec::new(),
+            functions: Vec::new(),
+            frame: NONE,
             probes: Vec::new(),
             traps: Vec::new(),
             narrow: 0,
@@ -129,9 +145,15 @@ impl Kernel {
         !self.barriers.is_empty() || !self.collectives.is_empty() || !self.matrices.is_empty()
     }
 
-    /// Bytes of local memory of each thread.
+    /// Bytes of local memory of each thread, without the stack of [`Self::has_stack`].
     pub fn local_bytes(&self) -> u64 {
         self.local_bytes
+    }
+
+    /// Whether functions are called through pointers, or call themselves: each thread has a stack
+    /// then.
+    pub fn has_stack(&self) -> bool {
+        !self.routines.is_empty()
     }
 
     /// Bytes of all parameters, as the kernel lays them out.
@@ -235,45 +257,6 @@ pub struct SourceLine {
     pub text: Arc<str>,
     /// The calls of device functions that lead there from the kernel, the outermost first.
     pub calls: Arc<[warp::DeviceCall]>,
-}
-
-/// A call of `vprintf`. What it is handed lies in local memory.
-#[derive(Clone, Copy, Debug)]
-pub struct PrintOp {
-    /// Where the address of the format is.
-    pub format: u64,
-    /// Where the address of the arguments is.
-    pub arguments: u64,
-    /// Where the result goes.
-    pub result: Option<u64>,
-}
-
-/// A call of `__assertfail`. What it is handed lies in local memory.
-#[derive(Clone, Copy, Debug)]
-pub struct AssertOp {
-    /// Where the address of the text of what is asserted is.
-    pub condition: u64,
-    /// Where that of the file's name is.
-    pub file: u64,
-    /// Where the line is.
-    pub line: u64,
-    /// Where the address of the function's name is.
-    pub function: u64,
-}
-
-/// A call of `malloc` or `free`.
-#[derive(Clone, Copy, Debug)]
-pub struct HeapOp {
-    pub call: HeapCall,
-    /// Where in local memory the size or the address is.
-    pub argument: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum HeapCall {
-    /// The address goes there, in local memory.
-    Allocate(u64),
-    Free,
 }
 
 /// A step of asynchronous copies.
@@ -490,6 +473,10 @@ pub enum Code {
     },
     /// A branch to one of a table.
     Table(u32),
+    /// Calls a routine.
+    Call(u32),
+    /// Ends a routine.
+    Return,
     Exit,
     Barrier(u32),
     /// Lanes of a warp exchange values.
@@ -538,6 +525,8 @@ pub enum ProbeKind {
     Branch,
     /// A branch by a table. The operation has the index as `a`, the table's number as `b`.
     Table,
+    /// A call through a pointer. The operation has the register with the address as `a`.
+    Call,
     /// An instruction under a guard that does not end its block.
     Predicated,
 }

@@ -21,7 +21,7 @@ impl KernelDecoder<'_> {
                 self.unsupported("shared memory of other blocks (clusters) is not supported")
             );
         }
-        let in_function = self.frames.len() > 1;
+        let in_function = self.frames.last().is_some_and(|frame| frame.end.is_some());
         Ok(match opcode.take(StateSpace::named) {
             None => NamedSpace::Generic,
             Some(StateSpace::Global) => NamedSpace::Global,

@@ -4,6 +4,8 @@
 
 mod body;
 mod call;
+mod called;
+mod callees;
 mod cfg;
 mod copy;
 mod decoder;
@@ -15,13 +17,16 @@ mod matrix;
 mod memory;
 mod mov;
 mod operands;
+mod routine;
 mod scope;
 mod setp;
 mod texture;
 mod warp;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+pub use callees::Callees;
 use decoder::KernelDecoder;
 pub use kernel::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
 use kernel::{Code, NONE, NamedSpace};
@@ -34,6 +39,16 @@ use crate::syntax::ast::{Ast, FunctionAst};
 /// Parameters of a kernel, in bytes.
 const MOST_PARAM_BYTES: u64 = 32764;
 
+/// What the names of a loaded file mean.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// Addresses of variables in global and constant memory.
+    pub variables: HashMap<String, u64>,
+    /// Addresses of functions, of those whose address something takes.
+    pub functions: HashMap<String, u64>,
+    pub callees: Arc<Callees>,
+}
+
 /// Makes a kernel ready.
 ///
 /// # Errors
@@ -41,7 +56,7 @@ const MOST_PARAM_BYTES: u64 = 32764;
 pub fn decode(
     ast: &Ast,
     function: &FunctionAst,
-    symbols: &HashMap<String, u64>,
+    symbols: &Symbols,
     options: &Options,
 ) -> Result<Kernel, PtxError> {
     decode_body(ast, function, symbols, options).map_err(|error| ast.with_file(error))
@@ -50,13 +65,15 @@ pub fn decode(
 fn decode_body(
     ast: &Ast,
     function: &FunctionAst,
-    symbols: &HashMap<String, u64>,
+    symbols: &Symbols,
     options: &Options,
 ) -> Result<Kernel, PtxError> {
+    if let Some(error) = &function.refused {
+        return Err(error.clone());
+    }
     let mut decoder = KernelDecoder::new(ast, symbols, options.isa, function);
     let body = function.body.as_deref().unwrap_or_default();
     decoder.frames.push(BodyScope {
-        function: function.name.clone(),
         scopes: vec![Scope::default()],
         end: None,
     });
@@ -65,6 +82,8 @@ fn decode_body(
     decoder.guard = (NONE, false);
     decoder.fresh = true;
     decoder.emit(Code::Exit, Default::default())?;
+    decoder.kernel.local_bytes = decoder.local_bytes;
+    decoder.routines()?;
     let mut kernel = decoder.finish()?;
     let graph = cfg::reconverge(&mut kernel);
     if options.flow {

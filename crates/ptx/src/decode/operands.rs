@@ -2,7 +2,7 @@
 //! the address of an access. Numbers become registers that hold constants.
 
 use super::decoder::KernelDecoder;
-use super::kernel::{Address, NamedSpace, Register};
+use super::kernel::{Address, NONE, NamedSpace, Register};
 use super::scope::Binding;
 use crate::error::PtxError;
 use crate::lanes::Slots;
@@ -73,8 +73,8 @@ impl KernelDecoder<'_> {
             .iter()
             .any(|function| function.name == name)
         {
-            return self.unsupported(format!(
-                "the address of the function {name}: calls through pointers are not supported"
+            return self.error(format!(
+                "{name} is a function, and its address is no operand here"
             ));
         }
         if name.starts_with('%')
@@ -100,7 +100,10 @@ impl KernelDecoder<'_> {
             return match self.special(name)? {
                 // Special registers have 32 bits, and go into whatever asks for them.
                 Some(slot) => self.resized(slot, Type::U32, ty),
-                None => Err(self.undeclared(name)),
+                None => match self.symbols.functions.get(name) {
+                    Some(&address) if ty.size() == 8 && offset == 0 => self.constant(ty, address),
+                    _ => Err(self.undeclared(name)),
+                },
             };
         };
         match binding {
@@ -116,6 +119,12 @@ impl KernelDecoder<'_> {
                     return Err(self.error(what));
                 }
                 self.resized(slot, own, ty)
+            }
+            Binding::Variable {
+                space: NamedSpace::Local,
+                address,
+            } if self.routine != NONE => {
+                self.frame_address(ty, address.wrapping_add_signed(offset))
             }
             Binding::Variable { address, .. } => {
                 self.constant(ty, address.wrapping_add_signed(offset))
@@ -141,6 +150,24 @@ impl KernelDecoder<'_> {
             },
         )?;
         Ok(d)
+    }
+
+    /// The address of a variable in the frame of the routine being decoded.
+    fn frame_address(&mut self, ty: Type, offset: u64) -> Result<u32, PtxError> {
+        let a = self.frame_register()?;
+        let b = self.constant(Type::U64, offset)?;
+        let d = self.fresh_slot(Type::U64)?;
+        let form = lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) });
+        self.emit_form(
+            form,
+            Slots {
+                d,
+                a,
+                b,
+                ..Slots::default()
+            },
+        )?;
+        self.resized(d, Type::U64, ty)
     }
 
     /// A constant whose value is known when all other shared memory is placed.
@@ -261,6 +288,17 @@ impl KernelDecoder<'_> {
         })
     }
 
+    /// The address of a variable.
+    fn address_in(&self, space: NamedSpace, at: u64) -> Address {
+        match space {
+            NamedSpace::Local => self.local_address(at),
+            _ => Address {
+                base: None,
+                offset: at as i64,
+            },
+        }
+    }
+
     /// Where an access goes, and in which space if its name says that.
     pub fn address(
         &mut self,
@@ -292,13 +330,10 @@ impl KernelDecoder<'_> {
                 Some(Binding::Register { .. }) => {
                     Err(self.error(format!("{name} is too narrow for an address")))
                 }
-                Some(Binding::Variable { space, address }) => Ok((
-                    Address {
-                        base: None,
-                        offset: address.wrapping_add_signed(offset) as i64,
-                    },
-                    Some(space),
-                )),
+                Some(Binding::Variable { space, address }) => {
+                    let at = address.wrapping_add_signed(offset);
+                    Ok((self.address_in(space, at), Some(space)))
+                }
                 Some(Binding::Dynamic) => {
                     let slot = self.dynamic_address(Type::B64, 0)?;
                     Ok((

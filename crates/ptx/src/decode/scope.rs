@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::kernel::NamedSpace;
+use crate::syntax::ast::Prototype;
 use crate::syntax::types::Type;
 
 /// What a name means.
@@ -30,12 +31,25 @@ pub struct Scope {
     families: Vec<(String, Type, u32)>,
     labels: HashMap<String, u32>,
     targets: HashMap<String, Vec<String>>,
+    choices: HashMap<String, CallChoice>,
+    /// Where the variables of the scope begin in local memory.
+    pub local_start: u64,
+}
+
+/// What a call through a pointer may lead to.
+#[derive(Clone, Debug)]
+pub enum CallChoice {
+    /// Functions that take and return this.
+    Fitting(Prototype),
+    /// These.
+    Listed(Vec<String>),
 }
 
 impl Scope {
-    pub fn with_labels(labels: HashMap<String, u32>) -> Scope {
+    pub fn new(labels: HashMap<String, u32>, local_start: u64) -> Scope {
         Scope {
             labels,
+            local_start,
             ..Scope::default()
         }
     }
@@ -50,6 +64,15 @@ impl Scope {
 
     pub fn table(&mut self, label: &str, targets: &[String]) {
         self.targets.insert(label.to_owned(), targets.to_vec());
+    }
+
+    pub fn choice(&mut self, label: &str, choice: CallChoice) {
+        self.choices.insert(label.to_owned(), choice);
+    }
+
+    /// What a call with the label may lead to.
+    pub fn chosen(&self, label: &str) -> Option<&CallChoice> {
+        self.choices.get(label)
     }
 
     pub fn get(&self, name: &str) -> Option<Binding> {
@@ -76,10 +99,10 @@ impl Scope {
     }
 }
 
-/// A body that is being decoded: a kernel's, or that of a function put in the place of a call.
+/// A body that is being decoded: a kernel's, that of a function put in the place of a call, or that
+/// of a routine.
 #[derive(Debug, Default)]
 pub struct BodyScope {
-    pub function: String,
     pub scopes: Vec<Scope>,
     /// Where `ret` goes; none ends the thread.
     pub end: Option<u32>,

@@ -1,6 +1,6 @@
 //! `assert` in kernels: the kernel is stopped, with what CUDA prints of it.
 
-use crate::decode::kernel::{AssertOp, NamedSpace};
+use crate::decode::kernel::{AssertOp, LocalPlace, NamedSpace};
 use crate::lanes::WARP;
 
 use super::fault::{Fault, FaultKind};
@@ -45,9 +45,12 @@ impl FailedAssertion {
 #[cold]
 pub fn fail(memory: &BlockMemory<'_>, warp: &Warp, op: &AssertOp, mask: u32) -> Box<Fault> {
     let lane = mask.trailing_zeros() as usize & 31;
-    let handed = |address, bytes| memory.read(NamedSpace::Local, warp, address, bytes, lane);
-    let text = |address| -> Result<String, Box<Fault>> {
-        let bytes = string_at(memory, warp, lane, handed(address, 8), MAX_STRING)?;
+    let handed = |place: LocalPlace, bytes| {
+        let address = place.address(&warp.registers, lane);
+        memory.read(NamedSpace::Local, warp, address, bytes, lane)
+    };
+    let text = |place| -> Result<String, Box<Fault>> {
+        let bytes = string_at(memory, warp, lane, handed(place, 8), MAX_STRING)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let failed = || -> Result<FailedAssertion, Box<Fault>> {

@@ -103,7 +103,7 @@ pub fn prepare(
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
         (warp.phase, warp.before_phase, warp.waits_for_grid) = (0, 0, None);
         warp.copies.clear();
-        warp.local.fill(0);
+        warp.clear_local(kernel);
         warp.addresses.fill(0);
         let registers = &mut warp.registers;
         registers

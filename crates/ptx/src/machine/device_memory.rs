@@ -46,7 +46,12 @@ pub struct DeviceMemory {
     pub heap: Heap,
     /// Bytes of the heap, if not as many as CUDA has; see `set_heap`.
     heap_bytes: Option<u64>,
+    /// Bytes of a thread's stack, if not as many as CUDA has.
+    stack: Option<u64>,
 }
+
+/// Bytes of a thread's stack without another limit, as CUDA has it.
+const STACK_BYTES: u64 = 1 << 10;
 
 /// Text beyond that is not kept. CUDA's own limit is 1 MiB, if the program asks for no more.
 pub const MAX_PRINTED: usize = 64 << 20;
@@ -200,6 +205,16 @@ impl DeviceMemory {
             self.heap_bytes = Some(bytes);
         }
         is_open
+    }
+
+    /// Bytes of a thread's stack, in kernels that have one.
+    pub fn stack_bytes(&self) -> u64 {
+        self.stack.unwrap_or(STACK_BYTES)
+    }
+
+    /// Sets the bytes of a thread's stack.
+    pub fn set_stack(&mut self, bytes: Option<u64>) {
+        self.stack = bytes;
     }
 
     /// Makes room for the heap, unless there is some.

@@ -35,6 +35,10 @@ pub enum FaultKind {
     Trap,
     /// What the kernel asserts does not hold.
     Assertion,
+    /// A call through a pointer that leads to no function.
+    Callee,
+    /// Calls inside of each other that take more than the thread's stack.
+    Stack,
     /// An operand that makes no sense.
     Operand,
 }

@@ -85,6 +85,7 @@ pub fn count(
         ProbeKind::Block => here != warp.present,
         ProbeKind::Branch | ProbeKind::Predicated => mask != 0 && mask != here,
         ProbeKind::Table => goes_apart(kernel, warp, op, mask),
+        ProbeKind::Call => calls_apart(warp, op, mask),
     };
     cell.warps += 1;
     cell.mixed += u64::from(is_mixed);
@@ -102,6 +103,16 @@ fn goes_apart(kernel: &Kernel, warp: &Warp, op: &Op, mask: u32) -> bool {
         return false;
     };
     mask != warp.now.mask || lanes.any(|lane| target(lane) != target(first))
+}
+
+/// Whether lanes that call through a pointer call different functions, or some do not call.
+fn calls_apart(warp: &Warp, op: &Op, mask: u32) -> bool {
+    let addresses = &warp.registers.wide[op.slots.a as usize].0;
+    let mut lanes = (0..WARP).filter(|lane| mask >> lane & 1 != 0);
+    let Some(first) = lanes.next() else {
+        return false;
+    };
+    mask != warp.now.mask || lanes.any(|lane| addresses[lane] != addresses[first])
 }
 
 /// Adds what was counted in one place to what was counted in another.

@@ -44,7 +44,8 @@ impl LaunchConfig {
     }
 
     /// Demands what every GPU demands, and what the kernel does.
-    pub(super) fn check(&self, kernel: &Kernel) -> Result<(), LaunchError> {
+    /// `local` is the bytes of local memory of each thread.
+    pub(super) fn check(&self, kernel: &Kernel, local: u64) -> Result<(), LaunchError> {
         let refuse = |what: String| Err(LaunchError::Refused(what));
         let [x, y, z] = self.block;
         let threads = u64::from(x) * u64::from(y) * u64::from(z);
@@ -80,13 +81,12 @@ impl LaunchConfig {
             ));
         }
         if self.cooperative {
-            self.check_resident(kernel, threads, blocks)?;
+            self.check_resident(kernel, threads, blocks, local)?;
         }
-        if self.local_bytes(kernel) > MOST_LOCAL {
+        if self.local_bytes(local) > MOST_LOCAL {
             return refuse(format!(
-                "{} bytes of local memory for each of {threads} threads, in warps of {WARP}; \
-                 {MOST_LOCAL} are possible for a block; launch smaller blocks",
-                kernel.local_bytes
+                "{local} bytes of local memory for each of {threads} threads, in warps of {WARP}; \
+                 {MOST_LOCAL} are possible for a block; launch smaller blocks"
             ));
         }
         Ok(())
@@ -114,6 +114,7 @@ impl LaunchConfig {
         kernel: &Kernel,
         threads: u64,
         blocks: u128,
+        local: u64,
     ) -> Result<(), LaunchError> {
         let all = blocks * u128::from(threads.next_multiple_of(WARP as u64));
         if all > u128::from(MOST_RESIDENT) {
@@ -123,7 +124,7 @@ impl LaunchConfig {
             )));
         }
         let registers = 4 * u128::from(kernel.narrow) + 8 * u128::from(kernel.wide);
-        let own = registers + u128::from(kernel.local_bytes);
+        let own = registers + u128::from(local);
         let shared = u128::from(kernel.shared_bytes.saturating_add(self.shared));
         let bytes = all * own + blocks * shared;
         if bytes > u128::from(MOST_RESIDENT_BYTES) {
@@ -137,9 +138,9 @@ impl LaunchConfig {
     }
 
     /// Bytes of local memory that a block takes: warps have it for all their lanes.
-    pub(super) fn local_bytes(&self, kernel: &Kernel) -> u64 {
+    pub(super) fn local_bytes(&self, local: u64) -> u64 {
         let lanes = self.threads_of_block().next_multiple_of(WARP as u32);
-        kernel.local_bytes.saturating_mul(u64::from(lanes))
+        local.saturating_mul(u64::from(lanes))
     }
 }
 

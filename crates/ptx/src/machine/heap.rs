@@ -87,10 +87,12 @@ pub fn call(
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
-        let argument = memory.read(NamedSpace::Local, warp, op.argument, 8, lane);
+        let argument = op.argument.address(&warp.registers, lane);
+        let argument = memory.read(NamedSpace::Local, warp, argument, 8, lane);
         match op.call {
             HeapCall::Allocate(result) => {
                 let address = memory.heap.allocate(argument);
+                let result = result.address(&warp.registers, lane);
                 memory.write(NamedSpace::Local, warp, result, 8, address, lane);
             }
             HeapCall::Free if argument == 0 || memory.heap.free(argument) => {}

@@ -18,6 +18,7 @@ use crate::sink::{BlockSink, LaunchSink};
 
 use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
+use super::call;
 use super::cooperative::{self, GridBarrier};
 use super::device_memory::{DeviceMemory, MAX_PRINTED};
 use super::fault::{FaultKind, KernelError, KernelStop};
@@ -123,7 +124,8 @@ pub fn run<S: LaunchSink + Send>(
     options: &Options,
     sink: &mut S,
 ) -> Result<Stats, LaunchError> {
-    launch.check(kernel)?;
+    let local = call::local_bytes(kernel, memory.stack_bytes());
+    launch.check(kernel, local)?;
     if !kernel.heap.is_empty() {
         memory.make_heap()?;
     }
@@ -175,9 +177,10 @@ fn run_waves<S: LaunchSink + Send>(
         false => WAVE,
     };
     let mut total = Stats::default();
-    let workers = workers(kernel, launch, options);
+    let local = call::local_bytes(kernel, memory.stack_bytes());
+    let workers = workers(kernel, launch, options, local);
     let mut spaces: Vec<Workspace> = (0..workers)
-        .map(|_| Workspace::new(kernel, launch, options))
+        .map(|_| Workspace::new(kernel, launch, options, local))
         .collect();
     // Blocks of a cooperative launch have one overlay in common.
     let overlays = if launch.cooperative { 1 } else { workers };
@@ -221,14 +224,14 @@ fn run_waves<S: LaunchSink + Send>(
 
 /// How many blocks are running at one time: all of a cooperative launch; else as many as there are
 /// threads, as far as their local memory allows it. Results do not depend on it.
-fn workers(kernel: &Kernel, launch: &LaunchConfig, options: &Options) -> usize {
+fn workers(kernel: &Kernel, launch: &LaunchConfig, options: &Options, local: u64) -> usize {
     if launch.cooperative {
         return launch.blocks() as usize;
     }
     if kernel.is_ordered {
         return 1;
     }
-    let most = MOST_LOCAL / launch.local_bytes(kernel).max(1);
+    let most = MOST_LOCAL / launch.local_bytes(local).max(1);
     options.threads.clamp(1, 256).min(most.max(1) as usize)
 }
 
@@ -253,11 +256,12 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    fn new(kernel: &Kernel, launch: &LaunchConfig, options: &Options) -> Workspace {
+    /// `local` is the bytes of local memory of each thread.
+    fn new(kernel: &Kernel, launch: &LaunchConfig, options: &Options, local: u64) -> Workspace {
         let warps = launch.threads_of_block().div_ceil(32);
         let shared = kernel.shared_bytes.next_multiple_of(16) + launch.shared;
         Workspace {
-            warps: (0..warps).map(|id| Warp::new(kernel, id)).collect(),
+            warps: (0..warps).map(|id| Warp::new(kernel, id, local)).collect(),
             overlay: Overlay::default(),
             heap: Heap::default(),
             shared: vec![0; shared as usize],
@@ -342,7 +346,6 @@ impl Wave<'_> {
                 overlay: std::mem::take(&mut space.overlay),
                 shared: std::mem::take(&mut space.shared),
                 params: &self.launch.params,
-                local_bytes: self.kernel.local_bytes,
                 block,
                 has_neighbours: self.launch.cooperative,
                 grid: GridBarrier::new(self.workspace),

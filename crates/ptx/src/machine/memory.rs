@@ -23,7 +23,6 @@ pub struct BlockMemory<'a> {
     pub overlay: Overlay,
     pub shared: Vec<u8>,
     pub params: &'a [u8],
-    pub local_bytes: u64,
     /// Number of the block.
     pub block: u32,
     /// Other blocks run at the same time, and see what this one writes.
@@ -116,30 +115,31 @@ impl BlockMemory<'_> {
         lane: u32,
         what: &str,
     ) -> Result<(), Box<Fault>> {
-        let _ = warp;
         let end = address.wrapping_add(bytes);
         let is_there = match space {
             NamedSpace::Global | NamedSpace::Const | NamedSpace::Generic => {
                 end > address && self.device.span(address, end).is_some()
             }
             NamedSpace::Shared => end > address && end <= self.shared.len() as u64,
-            NamedSpace::Local => end > address && end <= self.local_bytes,
+            NamedSpace::Local => end > address && end <= warp.local_end,
             NamedSpace::Param => end > address && end <= self.params.len() as u64,
         };
         // Vectors have sizes that are powers of two.
         if is_there && address & (bytes - 1) == 0 {
             return Ok(());
         }
-        Err(self.wrong(space, address, bytes, lane, what, is_there))
+        let mut fault = self.wrong(space, warp, address, bytes, what, is_there);
+        fault.lane = Some(lane);
+        Err(fault)
     }
 
     #[cold]
     fn wrong(
         &self,
         space: NamedSpace,
+        warp: &Warp,
         address: u64,
         bytes: u64,
-        lane: u32,
         what: &str,
         is_there: bool,
     ) -> Box<Fault> {
@@ -151,11 +151,11 @@ impl BlockMemory<'_> {
                 (FaultKind::Misaligned, what)
             }
             false => {
-                let what = self.beyond(space, address, bytes, what);
+                let what = self.beyond(space, warp, address, bytes, what);
                 (FaultKind::OutOfBounds, what)
             }
         };
-        let fault = Fault::new(kind, Some(lane), what);
+        let fault = Fault::new(kind, None, what);
         match space {
             NamedSpace::Shared | NamedSpace::Local | NamedSpace::Param => fault,
             _ => fault.at(address),
@@ -163,14 +163,21 @@ impl BlockMemory<'_> {
     }
 
     /// What is said of an access to what is not there.
-    fn beyond(&self, space: NamedSpace, address: u64, bytes: u64, what: &str) -> String {
+    fn beyond(
+        &self,
+        space: NamedSpace,
+        warp: &Warp,
+        address: u64,
+        bytes: u64,
+        what: &str,
+    ) -> String {
         let place = match space {
             NamedSpace::Shared => format!(
                 "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (--shared SIZE)",
                 self.shared.len()
             ),
             NamedSpace::Local => {
-                format!("the thread has {} bytes of local memory", self.local_bytes)
+                format!("the thread has {} bytes of local memory", warp.local_end)
             }
             NamedSpace::Param => {
                 format!("the kernel has {} bytes of parameters", self.params.len())
@@ -202,7 +209,7 @@ impl BlockMemory<'_> {
         match space {
             NamedSpace::Shared => number(&self.shared[at..at + usize::from(width)]),
             NamedSpace::Local => {
-                number(&warp.local[self.local_bytes as usize * lane + at..][..usize::from(width)])
+                number(&warp.local[warp.local_bytes as usize * lane + at..][..usize::from(width)])
             }
             NamedSpace::Param => number(&self.params[at..at + usize::from(width)]),
             _ => {
@@ -231,8 +238,8 @@ impl BlockMemory<'_> {
         match space {
             NamedSpace::Shared => self.shared[at..at + bytes.len()].copy_from_slice(bytes),
             NamedSpace::Local => {
-                warp.local[self.local_bytes as usize * lane + at..][..bytes.len()]
-                    .copy_from_slice(bytes);
+                let own = warp.local_bytes as usize * lane;
+                warp.local[own + at..][..bytes.len()].copy_from_slice(bytes);
             }
             NamedSpace::Param => {}
             _ => {

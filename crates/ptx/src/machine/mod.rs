@@ -6,6 +6,7 @@ mod assertion;
 mod atomic;
 mod block;
 mod block_queue;
+mod call;
 mod collective;
 mod cooperative;
 mod copy;

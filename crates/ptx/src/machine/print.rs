@@ -3,7 +3,7 @@
 //! Formats are those of C, as far as CUDA documents them; a conversion that is none is printed
 //! unchanged. Arguments are one after the other in memory, each at a multiple of its size.
 
-use crate::decode::kernel::{NamedSpace, PrintOp};
+use crate::decode::kernel::{LocalPlace, NamedSpace, PrintOp};
 use crate::lanes::WARP;
 
 use super::fault::Fault;
@@ -27,7 +27,10 @@ pub fn print(
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
-        let handed = |address| memory.read(NamedSpace::Local, warp, address, 8, lane);
+        let handed = |place: LocalPlace| {
+            let address = place.address(&warp.registers, lane);
+            memory.read(NamedSpace::Local, warp, address, 8, lane)
+        };
         let mut arguments = Arguments {
             memory,
             warp,
@@ -41,6 +44,7 @@ pub fn print(
         let taken = arguments.taken;
         memory.printed.extend(text);
         if let Some(result) = op.result {
+            let result = result.address(&warp.registers, lane);
             memory.write(NamedSpace::Local, warp, result, 4, taken, lane);
         }
     }

@@ -9,11 +9,13 @@ use crate::lanes::{Registers, WARP};
 use crate::sink::BlockSink;
 
 use super::block::BlockRun;
+use super::call::{self, CallFrame};
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
 use super::{access, assertion, atomic, collective, flow, heap, matrix, print, texture};
 
-/// Paths that lanes of a warp may be on at once, and meetings that are waited for.
+/// Paths that lanes of a warp may be on at once, and meetings that are waited for, without those
+/// that wait for the end of a call: the stack bounds them.
 const MOST_ENTRIES: usize = 1 << 14;
 
 /// Lanes that go on at `pc` until they come to `meet`.
@@ -67,8 +69,16 @@ pub struct Warp {
     pub executed: u64,
     /// Instructions of threads so far.
     pub threads: u64,
-    /// Memory of its threads, one after the other.
+    /// Memory of its threads, one after the other, `local_bytes` each.
     pub local: Vec<u8>,
+    pub local_bytes: u64,
+    /// How much of that the kernel and its calls have had until now: what is beyond is out of
+    /// bounds, and zero.
+    pub local_end: u64,
+    /// Calls of routines that lanes are in, the innermost last.
+    pub frames: Vec<CallFrame>,
+    /// Of each routine, the lanes that are in it.
+    pub active: Vec<u32>,
     pub addresses: Box<[u64; WARP]>,
     /// How often lanes of this warp have waited for each other.
     pub syncs: u32,
@@ -77,7 +87,8 @@ pub struct Warp {
 }
 
 impl Warp {
-    pub fn new(kernel: &Kernel, id: u32) -> Warp {
+    /// A warp with `local_bytes` of local memory for each thread.
+    pub fn new(kernel: &Kernel, id: u32, local_bytes: u64) -> Warp {
         let count = |number: u32| number as usize;
         Warp {
             id,
@@ -100,7 +111,11 @@ impl Warp {
             waits_for_grid: None,
             executed: 0,
             threads: 0,
-            local: vec![0; WARP * kernel.local_bytes as usize],
+            local: vec![0; WARP * local_bytes as usize],
+            local_bytes,
+            local_end: kernel.local_bytes,
+            frames: Vec::new(),
+            active: vec![0; kernel.routines.len()],
             addresses: Box::new([0; WARP]),
             syncs: 0,
             copies: AsyncCopies::default(),
@@ -115,9 +130,25 @@ impl Warp {
         }
     }
 
+    /// Leaves all calls, and makes local memory zero: no more of it than was used.
+    pub fn clear_local(&mut self, kernel: &Kernel) {
+        let used = self.local_end as usize;
+        for lane in 0..WARP {
+            let begin = lane * self.local_bytes as usize;
+            self.local[begin..begin + used].fill(0);
+        }
+        self.local_end = kernel.local_bytes;
+        self.frames.clear();
+        self.active.fill(0);
+    }
+
     /// Goes on with other lanes. Whether there are any.
     fn next_path(&mut self) -> bool {
         while let Some(path) = self.later.pop() {
+            let left = self.later.len();
+            while self.frames.last().is_some_and(|frame| frame.depth > left) {
+                self.frames.pop();
+            }
             let mask = path.mask & self.alive;
             if mask != 0 {
                 self.now = LanePath { mask, ..path };
@@ -198,8 +229,10 @@ impl Warp {
         Ok(())
     }
 
-    fn push(&mut self, path: LanePath) -> Result<(), Box<Fault>> {
-        if self.later.len() >= MOST_ENTRIES {
+    /// Keeps a path for later.
+    pub fn push(&mut self, path: LanePath) -> Result<(), Box<Fault>> {
+        let of_calls = self.frames.last().map_or(0, |frame| frame.depth);
+        if self.later.len() - of_calls >= MOST_ENTRIES {
             let what = format!("its lanes have parted {MOST_ENTRIES} times without meeting again");
             return Err(Fault::new(FaultKind::Convergence, None, what));
         }
@@ -370,6 +403,7 @@ pub fn run_warp<B: BlockSink>(
                     .map_err(stop)?;
             }
             Code::Exit => warp.exit(mask),
+            Code::Return => call::leave(kernel, warp, mask),
             Code::Collective(index) => {
                 if mask != 0 {
                     collective::run(warp, &kernel.collectives[index as usize], mask)
@@ -394,6 +428,7 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
             let indices = warp.registers.narrow[op.slots.a as usize].0;
             warp.branch_by(kernel, &kernel.tables[index as usize], &indices, mask)
         }
+        Code::Call(index) if mask != 0 => call::enter(kernel, warp, index, pc, mask),
         Code::Clock { wide } => {
             let now = warp.executed;
             for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {

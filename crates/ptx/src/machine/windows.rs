@@ -11,7 +11,9 @@ pub const SHARED: u64 = 0x7e00_0000_0000;
 pub const LOCAL: u64 = 0x7d00_0000_0000;
 /// Where a kernel sees its parameters.
 pub const PARAM: u64 = 0x7c00_0000_0000;
-/// Bytes of each of the last three.
+/// Where functions have their addresses, which are those of no memory.
+pub const CODE: u64 = 0x7b00_0000_0000;
+/// Bytes of each of the last three spaces.
 pub const SIZE: u64 = 1 << 32;
 
 /// What is added to an address of a space to make it generic; none for what is generic.

@@ -28,6 +28,8 @@ pub struct Ast {
     pub locals: HashSet<String>,
     /// Names of variables that another file defines.
     pub externs: HashSet<String>,
+    /// Variables that cannot be used, and why: an error of the kernels that name them.
+    pub refused: HashMap<String, PtxError>,
     /// What people call the files that it was linked of; empty for a file as it is.
     pub linked: Vec<String>,
 }
@@ -80,6 +82,9 @@ pub struct FunctionAst {
     pub params: Vec<Variable>,
     /// None for a declaration.
     pub body: Option<Vec<Statement>>,
+    /// Why it cannot be run, if its head or body has what is not supported: an error of the kernels
+    /// that call it. Then it has neither parameters nor statements.
+    pub refused: Option<PtxError>,
     /// `.maxntid`, as a product.
     pub max_threads: Option<u64>,
     /// `.reqntid`.
@@ -112,11 +117,24 @@ pub enum Statement {
     Label(String, Position),
     /// `.branchtargets` of a label.
     Targets(String, Vec<String>),
+    /// `.callprototype` of a label: what the functions that are called with it take and return.
+    Prototype(String, Prototype),
+    /// `.calltargets` of a label: the functions that a call may choose among.
+    CallTargets(String, Vec<String>),
     /// `.loc`: what follows is from there, which may be in a function that the compiler put in the
     /// place of its call.
     Location(SourceRef, Option<InlinedRef>),
     /// Something to do.
     Instruction(Instruction),
+}
+
+/// What a function takes and returns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prototype {
+    /// What it returns.
+    pub returns: Vec<Variable>,
+    /// What it is given.
+    pub params: Vec<Variable>,
 }
 
 /// A place in one of the sources that `.file` names.
@@ -177,6 +195,23 @@ pub struct InlinedRef {
     pub offset: usize,
     /// Where the function is called.
     pub at: SourceRef,
+}
+
+impl FunctionAst {
+    /// A declaration of a function that takes and returns nothing.
+    pub fn empty(name: &str, is_entry: bool, at: Position) -> FunctionAst {
+        FunctionAst {
+            name: name.to_owned(),
+            is_entry,
+            returns: Vec::new(),
+            params: Vec::new(),
+            body: None,
+            refused: None,
+            max_threads: None,
+            required_threads: None,
+            at,
+        }
+    }
 }
 
 impl Ast {

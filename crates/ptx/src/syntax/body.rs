@@ -1,6 +1,6 @@
 //! Parser of a function's body: [`statements`] reads what is between its braces.
 
-use super::ast::{InlinedRef, Instruction, Operand, SourceRef, Statement};
+use super::ast::{InlinedRef, Instruction, Operand, Prototype, SourceRef, Statement};
 use super::cursor::Cursor;
 use super::declaration;
 use super::lexer::{Token, TokenKind};
@@ -59,12 +59,17 @@ fn statement(cursor: &mut Cursor<'_>, found: &mut Vec<Statement>) -> Result<(), 
             cursor.take();
             cursor.take();
             match cursor.peek().text {
-                ".branchtargets" => found.push(targets(cursor, token.text)?),
-                ".calltargets" | ".callprototype" => {
-                    return Err(PtxError::unsupported(
-                        cursor.peek().at,
-                        "calls through pointers are not supported; call the function by its name",
-                    ));
+                ".branchtargets" => {
+                    let labels = names(cursor, "a label")?;
+                    found.push(Statement::Targets(token.text.to_owned(), labels));
+                }
+                ".calltargets" => {
+                    let functions = names(cursor, "a function")?;
+                    found.push(Statement::CallTargets(token.text.to_owned(), functions));
+                }
+                ".callprototype" => {
+                    let prototype = prototype(cursor)?;
+                    found.push(Statement::Prototype(token.text.to_owned(), prototype));
                 }
                 _ => found.push(Statement::Label(token.text.to_owned(), token.at)),
             }
@@ -151,16 +156,42 @@ fn location(cursor: &mut Cursor<'_>) -> Result<Statement, PtxError> {
     ))
 }
 
-fn targets(cursor: &mut Cursor<'_>, label: &str) -> Result<Statement, PtxError> {
+/// What a directive lists up to its `;`; the directive is next.
+fn names(cursor: &mut Cursor<'_>, what: &str) -> Result<Vec<String>, PtxError> {
     cursor.take();
-    let mut labels = Vec::new();
+    let mut found = Vec::new();
     loop {
-        labels.push(cursor.word("a label")?.text.to_owned());
+        found.push(cursor.word(what)?.text.to_owned());
         if cursor.takes(b';') {
-            return Ok(Statement::Targets(label.to_owned(), labels));
+            return Ok(found);
         }
         cursor.expect(b',')?;
     }
+}
+
+/// `.callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;`, of which only the name in the
+/// middle is always there; the directive is next.
+fn prototype(cursor: &mut Cursor<'_>) -> Result<Prototype, PtxError> {
+    cursor.take();
+    let mut found = Prototype::default();
+    if cursor.is(b'(') {
+        found.returns = declaration::parameters(cursor)?;
+    }
+    cursor.word("the name of any function (`_`)")?;
+    if cursor.is(b'(') {
+        found.params = declaration::parameters(cursor)?;
+    }
+    // Advice for registers, and whether the function returns.
+    while !cursor.takes(b';') {
+        let token = cursor.take();
+        if !matches!(token.kind, TokenKind::Word | TokenKind::Number) {
+            return Err(PtxError::new(
+                token.at,
+                "this prototype of a call has no end",
+            ));
+        }
+    }
+    Ok(found)
 }
 
 fn instruction(cursor: &mut Cursor<'_>) -> Result<Instruction, PtxError> {

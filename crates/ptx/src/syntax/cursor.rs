@@ -27,6 +27,16 @@ impl<'a> Cursor<'a> {
         self.tokens[(self.next + count).min(last)]
     }
 
+    /// Where the parser is, for [`Self::back_to`].
+    pub fn place(&self) -> usize {
+        self.next
+    }
+
+    /// Goes back to where the parser was.
+    pub fn back_to(&mut self, place: usize) {
+        self.next = place;
+    }
+
     pub fn take(&mut self) -> Token<'a> {
         let token = self.peek();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -86,14 +96,26 @@ impl<'a> Cursor<'a> {
 
     /// Skips a block in braces; the opening one is next.
     pub fn skip_block(&mut self) -> Result<(), PtxError> {
+        self.skip_between(b'{', b'}')
+    }
+
+    /// Skips what is between parentheses; the opening one is next.
+    pub fn skip_parentheses(&mut self) -> Result<(), PtxError> {
+        self.skip_between(b'(', b')')
+    }
+
+    fn skip_between(&mut self, open: u8, close: u8) -> Result<(), PtxError> {
         let start = self.peek().at;
         let mut depth = 0usize;
         loop {
             let token = self.take();
             match token.kind {
-                TokenKind::Mark(b'{') => depth += 1,
-                TokenKind::Mark(b'}') => depth -= 1,
-                TokenKind::End => return Err(PtxError::new(start, "this '{' is never closed")),
+                TokenKind::Mark(mark) if mark == open => depth += 1,
+                TokenKind::Mark(mark) if mark == close => depth = depth.saturating_sub(1),
+                TokenKind::End => {
+                    let what = format!("this '{}' is never closed", char::from(open));
+                    return Err(PtxError::new(start, what));
+                }
                 _ => {}
             }
             if depth == 0 {

@@ -41,6 +41,32 @@ pub fn variables(cursor: &mut Cursor<'_>, is_external: bool) -> Result<Vec<Varia
     }
 }
 
+/// Goes to the end of a declaration whose head has what is not supported. Returns the names of its
+/// variables.
+pub fn rest_of_names(cursor: &mut Cursor<'_>) -> Result<Vec<String>, PtxError> {
+    let mut found = Vec::new();
+    let mut is_name = true;
+    loop {
+        match cursor.peek().kind {
+            TokenKind::End => return Err(cursor.unexpected("';'")),
+            TokenKind::Mark(b'(') => cursor.skip_parentheses()?,
+            TokenKind::Mark(b'{') => cursor.skip_block()?,
+            kind => {
+                let token = cursor.take();
+                match kind {
+                    TokenKind::Mark(b';') => return Ok(found),
+                    TokenKind::Mark(b',') => is_name = true,
+                    TokenKind::Word if is_name && !token.text.starts_with('.') => {
+                        found.push(token.text.to_owned());
+                        is_name = false;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
 /// What is said once for all variables of a declaration.
 struct DeclarationHead {
     space: StateSpace,

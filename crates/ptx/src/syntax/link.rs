@@ -8,11 +8,9 @@ use super::ast::{Ast, Init, Operand, Statement, Variable};
 use super::types::StateSpace;
 use crate::error::PtxError;
 
-/// Links files.
-///
-/// # Errors
-/// A variable that is declared and nowhere defined.
-pub fn link(files: Vec<Ast>) -> Result<Ast, PtxError> {
+/// Links files. A variable that is declared and nowhere defined is refused: an error of the kernels
+/// that name it.
+pub fn link(files: Vec<Ast>) -> Ast {
     let mut all = Ast::default();
     let (mut taken, mut declared) = (HashSet::new(), Vec::new());
     for (index, mut file) in files.into_iter().enumerate() {
@@ -24,8 +22,8 @@ pub fn link(files: Vec<Ast>) -> Result<Ast, PtxError> {
         taken.extend(variables.chain(functions).cloned());
         add(&mut all, &mut declared, file, index);
     }
-    one_of_each(&mut all, declared).map_err(|error| all.with_file(error))?;
-    Ok(all)
+    one_of_each(&mut all, declared);
+    all
 }
 
 /// How people find a file among those that are linked: by its number, from 1, and by the source
@@ -73,6 +71,9 @@ impl Renaming {
         for function in &mut file.functions {
             self.name(&mut function.name);
             function.at.file = self.number;
+            if let Some(error) = &mut function.refused {
+                error.set_file(self.number);
+            }
             let params = function.params.iter_mut();
             params
                 .chain(&mut function.returns)
@@ -81,6 +82,14 @@ impl Renaming {
                 self.statement(statement);
             }
         }
+        let refused = std::mem::take(&mut file.refused).into_iter();
+        file.refused = refused
+            .map(|(mut name, mut error)| {
+                self.name(&mut name);
+                error.set_file(self.number);
+                (name, error)
+            })
+            .collect();
         let files = std::mem::take(&mut file.files).into_iter();
         file.files = files
             .map(|(number, name)| (self.source(number), name))
@@ -117,7 +126,15 @@ impl Renaming {
                     inlined.name = self.label(&inlined.name);
                 }
             }
-            Statement::Open | Statement::Close | Statement::Targets(..) => {}
+            Statement::CallTargets(_, functions) => {
+                functions
+                    .iter_mut()
+                    .for_each(|function| self.name(function));
+            }
+            Statement::Open
+            | Statement::Close
+            | Statement::Targets(..)
+            | Statement::Prototype(..) => {}
         }
     }
 
@@ -177,11 +194,12 @@ fn add(all: &mut Ast, others: &mut Vec<Variable>, file: Ast, index: usize) {
         .partition(|variable| file.externs.contains(&variable.name));
     others.extend(declared);
     all.variables.extend(defined);
+    all.refused.extend(file.refused);
     all.functions.extend(file.functions);
 }
 
 /// Leaves one of several functions and variables of a name: that which is defined.
-fn one_of_each(all: &mut Ast, declared: Vec<Variable>) -> Result<(), PtxError> {
+fn one_of_each(all: &mut Ast, declared: Vec<Variable>) {
     let with_body = all
         .functions
         .iter()
@@ -202,9 +220,10 @@ fn one_of_each(all: &mut Ast, declared: Vec<Variable>) -> Result<(), PtxError> {
         // The shared memory of a launch is declared everywhere, and defined nowhere.
         if variable.space != StateSpace::Shared {
             let what = format!("{} is declared and nowhere defined", variable.name);
-            return Err(PtxError::new(variable.at, what));
+            let error = PtxError::new(variable.at, what);
+            all.refused.entry(variable.name).or_insert(error);
+            continue;
         }
         all.variables.push(variable);
     }
-    Ok(())
 }

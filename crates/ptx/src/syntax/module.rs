@@ -135,24 +135,84 @@ fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
         cursor.take();
     }
     match cursor.peek().text {
-        ".entry" => ast.functions.push(function(cursor, true)?),
+        ".entry" => ast.functions.push(function_or_refusal(cursor, true)?),
         ".func" => {
-            let function = function(cursor, false)?;
+            let function = function_or_refusal(cursor, false)?;
             ast.locals.extend(is_local.then(|| function.name.clone()));
             ast.functions.push(function);
         }
-        _ => {
-            let variables = declaration::variables(cursor, is_external)?;
-            let names = variables.iter().map(|variable| variable.name.clone());
-            match (is_external, is_local) {
-                (true, _) => ast.externs.extend(names),
-                (_, true) => ast.locals.extend(names),
-                _ => {}
-            }
-            ast.variables.extend(variables);
-        }
+        _ => variables(cursor, ast, is_external, is_local)?,
     }
     Ok(())
+}
+
+/// Variables outside functions. What is not supported is kept as an error of those that use it.
+fn variables(
+    cursor: &mut Cursor<'_>,
+    ast: &mut Ast,
+    is_external: bool,
+    is_local: bool,
+) -> Result<(), PtxError> {
+    let variables = match declaration::variables(cursor, is_external) {
+        Ok(variables) => variables,
+        Err(error) if error.is_unsupported() => {
+            let names = declaration::rest_of_names(cursor)?.into_iter();
+            ast.refused.extend(names.map(|name| (name, error.clone())));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    for variable in &variables {
+        let name = variable.name.clone();
+        if !is_external {
+            ast.externs.remove(&name);
+            ast.locals.extend(is_local.then_some(name));
+        } else if !ast.variables.iter().any(|other| other.name == name) {
+            ast.externs.insert(name);
+        }
+    }
+    ast.variables.extend(variables);
+    Ok(())
+}
+
+/// A function, or, if it has what is not supported, its name and the error.
+fn function_or_refusal(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<FunctionAst, PtxError> {
+    let start = cursor.place();
+    function(cursor, is_entry).or_else(|error| {
+        if !error.is_unsupported() {
+            return Err(error);
+        }
+        cursor.back_to(start);
+        refused_function(cursor, is_entry, error)
+    })
+}
+
+/// Goes over a function that has what is not supported.
+fn refused_function(
+    cursor: &mut Cursor<'_>,
+    is_entry: bool,
+    error: PtxError,
+) -> Result<FunctionAst, PtxError> {
+    cursor.take();
+    if cursor.is(b'(') {
+        cursor.skip_parentheses()?;
+    }
+    let name = cursor.word("the name of a function")?;
+    let mut function = FunctionAst::empty(name.text, is_entry, name.at);
+    function.refused = Some(error);
+    while !cursor.is(b'{') && !cursor.is(b';') {
+        if cursor.takes_word(".pragma") {
+            cursor.take();
+            cursor.expect(b';')?;
+        } else if cursor.take().kind == TokenKind::End {
+            return Err(cursor.unexpected("'{'"));
+        }
+    }
+    if !cursor.takes(b';') {
+        cursor.skip_block()?;
+        function.body = Some(Vec::new());
+    }
+    Ok(function)
 }
 
 fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<FunctionAst, PtxError> {
@@ -169,14 +229,9 @@ fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<FunctionAst, PtxE
         Vec::new()
     };
     let mut function = FunctionAst {
-        name: name.text.to_owned(),
-        is_entry,
         returns,
         params,
-        body: None,
-        max_threads: None,
-        required_threads: None,
-        at: name.at,
+        ..FunctionAst::empty(name.text, is_entry, name.at)
     };
     attributes(cursor, &mut function)?;
     if !cursor.takes(b';') {

@@ -54,6 +54,11 @@ impl Run {
         }
     }
 
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub fn module(&self) -> &Loaded {
+        &self.module
+    }
+
     pub fn kernel(&self, name: &str) -> Kernel {
         self.device
             .kernel(&self.module, name, &self.options)

@@ -1,0 +1,248 @@
+//! Calls of routines: functions that are called through pointers, or call themselves.
+//!
+//! Lanes that call different functions part, and go through them one function after the other; all
+//! meet again after the call. The registers of a routine are the same in all calls of it: a lane
+//! that is in the routine already has its values kept until the inner call returns.
+
+use crate::decode::kernel::{CallOp, Callee, FramePlace, Kernel, NONE, Routine};
+use crate::lanes::WARP;
+use crate::names;
+
+use super::fault::{Fault, FaultKind};
+use super::warp::{LanePath, Warp};
+
+/// A call that some lanes are in.
+#[derive(Clone, Debug)]
+pub struct CallFrame {
+    /// Which routine, and which call of the kernel's.
+    routine: u32,
+    call: u32,
+    /// The paths of `Warp::later` from this one on belong to the call.
+    pub depth: usize,
+    /// Addresses of the frames in local memory: of the caller, and of the routine.
+    caller: u64,
+    base: u64,
+    /// Lanes that were in the routine before, and their registers.
+    outer: u32,
+    kept: Option<Box<KeptRegisters>>,
+}
+
+/// The registers of a routine, of all lanes.
+#[derive(Clone, Debug)]
+struct KeptRegisters {
+    narrow: Vec<[u32; WARP]>,
+    wide: Vec<[u64; WARP]>,
+    predicates: Vec<u32>,
+}
+
+/// Bytes of local memory of each thread: the kernel's own, and its stack if it has one.
+pub fn local_bytes(kernel: &Kernel, stack: u64) -> u64 {
+    match kernel.has_stack() {
+        true => kernel
+            .local_bytes
+            .next_multiple_of(16)
+            .saturating_add(stack),
+        false => kernel.local_bytes,
+    }
+}
+
+/// Begins a call by the lanes of the mask, or by those of them that call the same function as the
+/// first of them: the others come here again. `pc` is the call's.
+#[cold]
+pub fn enter(
+    kernel: &Kernel,
+    warp: &mut Warp,
+    index: u32,
+    pc: u32,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
+    let op = &kernel.calls[index as usize];
+    let (number, group) = chosen(kernel, warp, op, mask)?;
+    let routine = &kernel.routines[number as usize];
+    let lane = group.trailing_zeros() as usize & 31;
+    let caller = match op.caller {
+        NONE => 0,
+        _ => warp.registers.wide[kernel.frame as usize].0[lane],
+    };
+    let base = frame_address(kernel, warp, op, routine, caller, lane)?;
+    let (here, next) = (warp.now, pc + 1);
+    if here.meet != next {
+        warp.push(LanePath { pc: next, ..here })?;
+    }
+    let rest = mask & !group;
+    if rest != 0 {
+        if kernel.ops[pc as usize].counts {
+            // They are counted when it is their turn.
+            warp.threads -= u64::from(rest.count_ones());
+        }
+        warp.push(LanePath {
+            pc,
+            mask: rest,
+            meet: next,
+        })?;
+    }
+    let outer = warp.active[number as usize] & group;
+    warp.active[number as usize] |= group;
+    let frame = CallFrame {
+        routine: number,
+        call: index,
+        depth: warp.later.len(),
+        caller,
+        base,
+        outer,
+        kept: (outer != 0).then(|| Box::new(keep(warp, routine))),
+    };
+    warp.frames.push(frame);
+    for lane in lanes(group) {
+        let pairs = op.arguments.iter().zip(&routine.params);
+        for (argument, param) in pairs {
+            copy(warp, lane, (caller, argument), (base, param));
+        }
+        warp.registers.wide[kernel.frame as usize].0[lane] = base;
+    }
+    warp.now = LanePath {
+        pc: routine.entry,
+        mask: group,
+        meet: NONE,
+    };
+    Ok(())
+}
+
+/// Ends the innermost call for the lanes of the mask. Once it has ended for all, the path that
+/// waits for it goes on.
+#[cold]
+pub fn leave(kernel: &Kernel, warp: &mut Warp, mask: u32) {
+    let Some(mut frame) = warp.frames.pop() else {
+        return;
+    };
+    let op = &kernel.calls[frame.call as usize];
+    let routine = &kernel.routines[frame.routine as usize];
+    for lane in lanes(mask) {
+        for (result, value) in op.results.iter().zip(&routine.returns) {
+            copy(warp, lane, (frame.base, value), (frame.caller, result));
+        }
+        warp.registers.wide[kernel.frame as usize].0[lane] = frame.caller;
+    }
+    if let Some(kept) = &mut frame.kept {
+        restore(warp, routine, kept, mask & frame.outer);
+    }
+    warp.active[frame.routine as usize] &= !mask | frame.outer;
+    // Lanes that return where others wait for them: see `decode::cfg` on early returns.
+    for path in &mut warp.later[frame.depth..] {
+        path.mask &= !mask;
+    }
+    warp.now.mask &= !mask;
+    warp.frames.push(frame);
+}
+
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..WARP).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+/// The routine that the first of the lanes calls, and which of the lanes call the same one.
+fn chosen(kernel: &Kernel, warp: &Warp, op: &CallOp, mask: u32) -> Result<(u32, u32), Box<Fault>> {
+    let slot = match op.callee {
+        Callee::Routine(number) => return Ok((number, mask)),
+        Callee::Register(slot) => slot,
+    };
+    let addresses = &warp.registers.wide[slot as usize].0;
+    let first = mask.trailing_zeros() as usize & 31;
+    let address = addresses[first];
+    let fault = |what: String| Err(Fault::new(FaultKind::Callee, Some(first as u32), what));
+    let known = &kernel.functions;
+    let Ok(found) = known.binary_search_by_key(&address, |function| function.address) else {
+        return fault(match address {
+            0 => "a call through a null pointer".to_owned(),
+            _ => format!("a call through the pointer {address:#x}, which is no function's address"),
+        });
+    };
+    let name = || names::readable(&known[found].name);
+    let Some(number) = known[found].routine else {
+        return fault(format!(
+            "a call through a pointer leads to {}, which has no body, or takes or returns something else",
+            name()
+        ));
+    };
+    let routine = &kernel.routines[number as usize];
+    let (given, wanted) = (op.arguments.len(), routine.params.len());
+    if given != wanted || op.results.len() != routine.returns.len() {
+        return fault(format!(
+            "a call through a pointer with {given} arguments and {} results leads to {}, which takes {wanted} and returns {}",
+            op.results.len(),
+            name(),
+            routine.returns.len()
+        ));
+    }
+    let same = lanes(mask).filter(|&lane| addresses[lane] == address);
+    Ok((number, same.fold(0, |group, lane| group | 1 << lane)))
+}
+
+/// Where the frame of a routine begins.
+fn frame_address(
+    kernel: &Kernel,
+    warp: &mut Warp,
+    op: &CallOp,
+    routine: &Routine,
+    caller: u64,
+    lane: usize,
+) -> Result<u64, Box<Fault>> {
+    let own = match op.caller {
+        NONE => kernel.local_bytes,
+        number => kernel.routines[number as usize].frame_bytes,
+    };
+    let base = (caller + own).next_multiple_of(routine.frame_align);
+    let end = base + routine.frame_bytes;
+    if end > warp.local_bytes {
+        let stack = warp.local_bytes - kernel.local_bytes.next_multiple_of(16);
+        let what = format!(
+            "the call of {}, inside of {} others, takes more than the {stack} bytes of the thread's stack; if it is not endless, allow more (cudaDeviceSetLimit with cudaLimitStackSize)",
+            names::readable(&routine.name),
+            warp.frames.len()
+        );
+        return Err(Fault::new(FaultKind::Stack, Some(lane as u32), what));
+    }
+    warp.local_end = warp.local_end.max(end);
+    Ok(base)
+}
+
+/// Copies an argument or a result from a frame to another one: as many bytes as both have.
+fn copy(warp: &mut Warp, lane: usize, from: (u64, &FramePlace), to: (u64, &FramePlace)) {
+    let bytes = from.1.bytes.min(to.1.bytes) as usize;
+    let own = warp.local_bytes as usize * lane;
+    let from = own + (from.0 + from.1.offset) as usize;
+    let to = own + (to.0 + to.1.offset) as usize;
+    warp.local.copy_within(from..from + bytes, to);
+}
+
+fn keep(warp: &Warp, routine: &Routine) -> KeptRegisters {
+    let [narrow, wide, predicates] = routine.registers.clone().map(as_indices);
+    KeptRegisters {
+        narrow: warp.registers.narrow[narrow]
+            .iter()
+            .map(|row| row.0)
+            .collect(),
+        wide: warp.registers.wide[wide].iter().map(|row| row.0).collect(),
+        predicates: warp.registers.predicates[predicates].to_vec(),
+    }
+}
+
+fn restore(warp: &mut Warp, routine: &Routine, kept: &KeptRegisters, mask: u32) {
+    let [narrow, wide, predicates] = routine.registers.clone().map(as_indices);
+    let registers = &mut warp.registers;
+    for (row, old) in registers.narrow[narrow].iter_mut().zip(&kept.narrow) {
+        lanes(mask).for_each(|lane| row.0[lane] = old[lane]);
+    }
+    for (row, old) in registers.wide[wide].iter_mut().zip(&kept.wide) {
+        lanes(mask).for_each(|lane| row.0[lane] = old[lane]);
+    }
+    for (bits, old) in registers.predicates[predicates]
+        .iter_mut()
+        .zip(&kept.predicates)
+    {
+        *bits = *bits & !mask | old & mask;
+    }
+}
+
+fn as_indices(slots: std::ops::Range<u32>) -> std::ops::Range<usize> {
+    slots.start as usize..slots.end as usize
+}
