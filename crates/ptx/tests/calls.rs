@@ -1,11 +1,9 @@
 //! Calls that only the run decides: through pointers, of virtual functions, and of functions that
 //! call themselves; as both compilers make them, and random ones against branches to plain calls.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{Run, everywhere, ints, noise};
+use crate::common::{Run, everywhere, ints, noise};
 use reuselens_ptx::{
     Argument, BlockSink, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, Options, Space,
     SplitMix64, WarpAccess,
