@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{Run, everywhere, ints, noise};
+use crate::common::{Run, everywhere, ints, noise, ptx};
+use proptest::prelude::*;
 use reuselens_ptx::{
-    Argument, BlockSink, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, Options, Space,
-    SplitMix64, WarpAccess,
+    Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, OnFault,
+    Options, PtxModule, Space, SplitMix64, WarpAccess,
 };
 
 const N: usize = 200;
@@ -582,4 +583,73 @@ fn calls_of_different_functions_are_counted_as_divergence() {
         (2, 1, 64, 64)
     );
     assert!(calls.next().is_none());
+}
+
+#[test]
+fn recursion_without_branches_ends_at_the_most_instructions() {
+    let functions = ".func f(.param .b32 a) { .reg .b32 %r<4>; .reg .pred %p; ld.param.u32 %r1, [a];\n\
+        setp.ne.u32 %p, %r1, 0; sub.u32 %r1, %r1, 1; .param .b32 b;\n\
+        @%p st.param.b32 [b], %r1; @%p call f, (b); @%p st.param.b32 [b], %r1; @%p call f, (b); }";
+    let body = "st.param.b32 [a0], 40; call f, (a0); mov.u32 %r2, 0;";
+    let options = Options {
+        max_instructions: 1 << 17,
+        ..Options::default()
+    };
+    let mut run = Run::new(&kernel(functions, body), options.clone());
+    run.device.set_stack(Some(1 << 12));
+    let a = run.put(&[0u32; 64]);
+    let kernel = run.kernel("k");
+    let launch = kernel.launch([1; 3], [1; 3], 0, &[a]).unwrap();
+    let ended = run.device.launch(&kernel, &launch, &options, &mut Ignore);
+    let Err(LaunchError::Stopped(error)) = ended else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(error.kind(), FaultKind::TooLong, "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Programs with calls of all kinds whose lines are left out, doubled or exchanged end, or give
+    /// an error.
+    #[test]
+    fn damaged_calls_run_or_are_refused(seed in 0u64..1 << 40) {
+        let mut random = SplitMix64::new(seed);
+        let text = match random.below(3) {
+            0 => random_program(seed, &through_pointer) + ".global .u64 table[4] = {f0, f1, f0, f1};\n",
+            way => ptx(if way == 1 { "clang" } else { "nvcc" }, "calls"),
+        };
+        let mut lines: Vec<&str> = text.lines().collect();
+        for _ in 0..1 + random.below(4) {
+            let (from, to) = (random.below(lines.len() as u64), random.below(lines.len() as u64));
+            match random.below(3) {
+                0 => drop(lines.remove(from as usize)),
+                1 => lines.insert(to as usize, lines[from as usize]),
+                _ => lines.swap(from as usize, to as usize),
+            }
+        }
+        let Ok(module) = PtxModule::parse(&lines.join("\n")) else { return Ok(()) };
+        let options = Options {
+            max_instructions: 100_000,
+            threads: 1,
+            flow: random.below(2) == 1,
+            on_fault: [OnFault::Stop, OnFault::Continue][random.below(2) as usize],
+            ..Options::default()
+        };
+        let names: Vec<String> = module.kernels().map(str::to_owned).collect();
+        let mut device = Device::with_limit(1 << 20);
+        let Ok(module) = device.load(module) else { return Ok(()) };
+        let buffer = device.allocate("a", 1024).unwrap();
+        for name in names {
+            let Ok(kernel) = device.kernel(&module, &name, &options) else { continue };
+            let argument = |param: &reuselens_ptx::Param| match param.size {
+                8 => Argument::Pointer(buffer),
+                _ => Argument::Integer(40),
+            };
+            let arguments: Vec<Argument> = kernel.params().iter().map(argument).collect();
+            if let Ok(launch) = kernel.launch([2, 1, 1], [40, 1, 1], 0, &arguments) {
+                let _ = device.launch(&kernel, &launch, &options, &mut Ignore);
+            }
+        }
+    }
 }

@@ -8,9 +8,7 @@ pub fn run(bytes: &[u8]) {
     let Ok(module) = PtxModule::parse(&String::from_utf8_lossy(bytes)) else {
         return;
     };
-    if let Ok(linked) = PtxModule::link(vec![module.clone(), module.clone()]) {
-        decode(linked);
-    }
+    decode(PtxModule::link(vec![module.clone(), module.clone()]));
     decode(module);
 }
 

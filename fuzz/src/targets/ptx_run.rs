@@ -1,6 +1,6 @@
 //! Any bytes, parsed as PTX and run: each kernel ends, or gives an error.
 
-use reuselens_ptx::{Argument, Count, Device, Options, PtxModule};
+use reuselens_ptx::{Argument, Count, Device, OnFault, Options, PtxModule};
 
 /// Runs the target on these bytes.
 pub fn run(bytes: &[u8]) {
@@ -12,6 +12,10 @@ pub fn run(bytes: &[u8]) {
         threads: 1,
         max_instructions: 10_000,
         check_races: bytes.len() % 2 == 1,
+        on_fault: match bytes.len() % 4 {
+            0 | 1 => OnFault::Stop,
+            _ => OnFault::Continue,
+        },
         ..Options::default()
     };
     let mut device = Device::with_limit(1 << 20);

@@ -368,6 +368,13 @@ pub fn run_warp<B: BlockSink>(
                     return Ok(Pause::Turn);
                 }
             }
+            Code::Call(index) if mask != 0 => {
+                call::enter(kernel, warp, index, pc, mask).map_err(stop)?;
+                // Functions may call each other for ever without a branch.
+                if warp.executed >= until {
+                    return Ok(Pause::Turn);
+                }
+            }
             Code::Atomic(index) => {
                 if mask != 0 {
                     atomic::atomic(memory, warp, sink, &kernel.atomics[index as usize], mask)
@@ -428,7 +435,6 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
             let indices = warp.registers.narrow[op.slots.a as usize].0;
             warp.branch_by(kernel, &kernel.tables[index as usize], &indices, mask)
         }
-        Code::Call(index) if mask != 0 => call::enter(kernel, warp, index, pc, mask),
         Code::Clock { wide } => {
             let now = warp.executed;
             for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
