@@ -611,6 +611,7 @@ fn names_that_differ_in_bytes_that_are_no_utf8_stay_different() {
         assert_eq!(layout.fields[1].name, format!("value_{letters}"));
     }
     let functions = code_of(&binary, b"use_");
+    assert_eq!(functions.len(), LATIN_NAMES.len());
     for ((name, (low, high)), letters) in functions.into_iter().zip(LATIN_NAMES) {
         let expected = format!("use_{letters}");
         assert_eq!(name, expected);
@@ -641,6 +642,7 @@ fn symbols_that_are_no_utf8_name_their_code() {
     let (module, mut loader) = (module(&binary), Loader::new());
     let parts = loader.functions_without_lines(&module);
     let functions = code_of(&binary, b"use_");
+    assert_eq!(functions.len(), LATIN_NAMES.len());
     for ((_, (low, high)), letters) in functions.into_iter().zip(LATIN_NAMES) {
         assert!(parts.contains(&(low, high)), "{parts:x?}");
         for address in low..high {

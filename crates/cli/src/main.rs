@@ -24,6 +24,7 @@ mod ranking;
 mod refused;
 mod results;
 mod say;
+mod shell_words;
 mod sources;
 mod typed;
 mod wanted_size;

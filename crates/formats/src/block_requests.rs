@@ -63,23 +63,23 @@ impl Unit {
                 self.0
             ));
         };
-        if extent::fits(address, bytes, extent::REQUEST) {
-            return Ok(ObjectRequest {
-                id: address,
-                ..request
-            });
-        }
-        Err(match bytes > extent::REQUEST {
-            true => format!(
+        if bytes > extent::REQUEST {
+            return Err(format!(
                 "a request has {bytes} bytes, and none for blocks has more than {}: is the format \
                  right?",
                 extent::REQUEST
-            ),
-            false => format!(
+            ));
+        }
+        if address.checked_add(bytes.saturating_sub(1)).is_none() {
+            return Err(format!(
                 "a request of {bytes} bytes from block {id} on, in units of {} bytes, reaches \
                  beyond the end of the address space",
                 self.0
-            ),
+            ));
+        }
+        Ok(ObjectRequest {
+            id: address,
+            ..request
         })
     }
 }

@@ -377,11 +377,12 @@ fn accel_sim_kernel_is_read() {
 fn accel_sim_barriers_begin_phases() {
     let bar = |mask: &str| format!("0030 {mask} 0 BAR.SYNC.DEFER_BLOCKING 0 0 \n");
     let load = "0010 ffffffff 1 R4 LDG.E.SYS 1 R4 4 1 0x7e0000 4 \n";
-    // Lanes that have parted come to a barrier one group after the other.
+    let high_load = load.replace("ffffffff", "ffff0000");
+    // Lanes that have parted come to a barrier one group after the other, the second after a load.
     let (all, low, high) = (bar("ffffffff"), bar("0000ffff"), bar("ffff0000"));
     let block = format!(
-        "#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 0\ninsts = 8\n\
-         {load}{load}{all}{load}{low}{high}{load}{load}\n\n\
+        "#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 0\ninsts = 9\n\
+         {load}{load}{all}{load}{low}{high_load}{high}{load}{load}\n\n\
          warp = 1\ninsts = 3\n{all}{all}{load}\n\n#END_TB\n"
     );
     let (stream, error) = read(&mut traceg(format!("{HEAD}{block}")));
@@ -390,9 +391,16 @@ fn accel_sim_barriers_begin_phases() {
     let found: Vec<_> = rows
         .map(|row| (row.warp, row.phase, row.position))
         .collect();
-    let first = [(0, 0, 1), (0, 0, 2), (0, 1, 1), (0, 2, 1), (0, 2, 2)];
-    assert_eq!(found[..5], first);
-    assert_eq!(found[5..], [(1, 2, 1)]);
+    let first = [
+        (0, 0, 1),
+        (0, 0, 2),
+        (0, 1, 1),
+        (0, 1, 2),
+        (0, 2, 1),
+        (0, 2, 2),
+    ];
+    assert_eq!(found[..6], first);
+    assert_eq!(found[6..], [(1, 2, 1)]);
 }
 
 #[test]

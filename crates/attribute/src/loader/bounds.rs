@@ -5,7 +5,7 @@ use gimli::{CieOrFde, EhFrame, UnwindSection};
 use object::Object;
 
 use super::exception_frames::ExceptionFrames;
-use super::odd_symbols::OddSymbols;
+use super::non_utf8_symbols::NonUtf8Symbols;
 use super::stubs::Stubs;
 use crate::intervals::range_of;
 
@@ -44,13 +44,13 @@ impl FunctionBounds {
     pub(super) fn named_alike(
         &self,
         names: &object::File,
-        odd: &OddSymbols,
+        non_utf8: &NonUtf8Symbols,
         stubs: &Stubs,
     ) -> Vec<(u64, u64)> {
         // The symbols in which names are looked up, labels of assembly among them.
         let symbols = names.symbol_map();
         let symbols = symbols.symbols().iter().map(|symbol| symbol.address());
-        let symbols = symbols.chain(odd.addresses());
+        let symbols = symbols.chain(non_utf8.addresses());
         let mut cuts: Vec<u64> = symbols.chain(self.0.iter().map(|(low, _)| *low)).collect();
         cuts.sort_unstable();
         cuts.dedup();

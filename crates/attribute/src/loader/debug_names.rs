@@ -83,8 +83,8 @@ impl DebugNames {
         let code = self.code(file);
         let mut frames = code.map_or_else(Vec::new, |code| source_frames(code, address));
         self.paths.restore(file, address, &mut frames);
-        let frames = frames.into_iter();
-        frames.map(|SourceFrame { frame, .. }| frame).collect()
+        let frames = frames.into_iter().map(|SourceFrame { frame, .. }| frame);
+        frames.filter(|frame| *frame != Frame::default()).collect()
     }
 
     /// The variable at an address.

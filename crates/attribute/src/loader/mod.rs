@@ -13,7 +13,7 @@ mod frames;
 mod language;
 mod layouts;
 mod named_types;
-mod odd_symbols;
+mod non_utf8_symbols;
 mod scopes;
 mod separate;
 mod source_frames;
@@ -52,7 +52,7 @@ use debug_names::DebugNames;
 use frames::Frames;
 pub(crate) use layouts::is_library_type;
 use named_types::NamedTypes;
-use odd_symbols::{FoundSymbol, OddSymbols};
+use non_utf8_symbols::{FoundSymbol, NonUtf8Symbols};
 use separate::Separate;
 use sources::Sources;
 use stubs::Stubs;
@@ -113,7 +113,7 @@ struct Opened {
     bounds: FunctionBounds,
     /// Of a file without line numbers: its functions. Empty for others.
     unlined: Vec<(u64, u64)>,
-    odd: OddSymbols,
+    non_utf8: NonUtf8Symbols,
     debug: DebugNames,
     /// Its code, once it was asked for; `None` in it if it cannot be read.
     code: Option<Option<CodeSections>>,
@@ -250,7 +250,7 @@ impl Loader {
     fn symbol(&mut self, module: &Module, address: u64) -> Option<FoundSymbol<'_>> {
         let opened = self.opened(module)?;
         let code = opened.debug.code(&opened.named)?;
-        opened.odd.find(code, address)
+        opened.non_utf8.find(code, address)
     }
 }
 
@@ -296,11 +296,11 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     let has_lines = with_names.section_by_name(".debug_line").is_some();
     let mut bounds = FunctionBounds::default();
     let mut unlined = Vec::new();
-    let odd = OddSymbols::of(with_names);
+    let non_utf8 = NonUtf8Symbols::of(with_names);
     if is_stripped || !has_lines {
         let functions = FunctionBounds::of(&file);
         if !has_lines {
-            unlined = functions.named_alike(with_names, &odd, &stubs);
+            unlined = functions.named_alike(with_names, &non_utf8, &stubs);
         }
         if is_stripped {
             bounds = functions;
@@ -320,7 +320,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         debug_bytes,
         bounds,
         unlined,
-        odd,
+        non_utf8,
         debug: DebugNames::default(),
         code: None,
         own: named.is_some().then(|| own.again().ok()).flatten(),
@@ -417,9 +417,12 @@ impl SymbolSource for Loader {
             Some(frame) => (frame.function, frame.file),
             None => (demangled(symbol.as_ref()?.name), String::new()),
         };
-        let symbol = symbol.map_or_else(String::new, |symbol| match file.is_empty() {
-            true => format!("{} at {:#x}", symbol.name, symbol.address),
-            false => original(symbol.name).to_owned(),
+        let symbol = symbol.map_or_else(String::new, |symbol| {
+            if file.is_empty() {
+                format!("{} at {:#x}", symbol.name, symbol.address)
+            } else {
+                original(symbol.name).to_owned()
+            }
         });
         Some(Function { name, file, symbol })
     }

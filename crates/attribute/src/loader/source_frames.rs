@@ -34,7 +34,7 @@ pub(super) struct SourceFrame {
     entry: Option<UnitOffset>,
 }
 
-/// The frames of an instruction, the innermost first. Paths of files may have replaced characters:
+/// The frames of an instruction, the innermost first, those of which nothing is known too. Paths may have replaced characters:
 /// see [`ExactPaths::restore`].
 pub(super) fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<SourceFrame> {
     let mut frames = Vec::new();
@@ -50,25 +50,23 @@ pub(super) fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Sourc
             // be taken for a type.
             let bytes = name.name.to_slice().ok()?;
             let name = text_of_bytes(&bytes);
-            Some(match is_fortran {
-                true => fortran_name(&name),
-                false => demangled(&name),
+            Some(if is_fortran {
+                fortran_name(&name)
+            } else {
+                demangled(&name)
             })
         });
         let location = frame.location;
         let file = location.as_ref().and_then(|at| at.file);
-        let known = Frame {
-            function: function.unwrap_or_default(),
-            file: file.unwrap_or_default().to_owned(),
-            line: location.as_ref().and_then(|at| at.line).unwrap_or(0),
-        };
         let entry = frame.dw_die_offset.map(|place| place.0.into_u64());
-        if known != Frame::default() {
-            frames.push(SourceFrame {
-                frame: known,
-                entry: entry.and_then(|place| usize::try_from(place).ok().map(UnitOffset)),
-            });
-        }
+        frames.push(SourceFrame {
+            frame: Frame {
+                function: function.unwrap_or_default(),
+                file: file.unwrap_or_default().to_owned(),
+                line: location.as_ref().and_then(|at| at.line).unwrap_or(0),
+            },
+            entry: entry.and_then(|place| usize::try_from(place).ok().map(UnitOffset)),
+        });
     }
     frames
 }
@@ -83,6 +81,7 @@ pub(super) struct ExactPaths {
 }
 
 /// The numbers of the files of a unit's code: that of the code from an address on, up to the next.
+/// Most units have a few changes of the file in a hundred rows of lines.
 type FileRows = BTreeMap<u64, Option<u64>>;
 
 impl ExactPaths {
@@ -140,12 +139,16 @@ fn file_rows(unit: Unit<'_>) -> FileRows {
         return found;
     };
     let mut rows = program.rows();
+    // Of the row before, in the same stretch of code.
+    let mut current = None;
     while let Ok(Some((_, row))) = rows.next_row() {
         if row.end_sequence() {
             // Code that was read before may go on there.
             found.entry(row.address()).or_insert(None);
-        } else {
-            found.insert(row.address(), Some(row.file_index()));
+            current = None;
+        } else if current != Some(row.file_index()) {
+            current = Some(row.file_index());
+            found.insert(row.address(), current);
         }
     }
     found

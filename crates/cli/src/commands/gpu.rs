@@ -8,7 +8,7 @@ pub mod map;
 pub mod pictures;
 pub mod report;
 pub mod run;
-pub mod typed;
+mod typed;
 mod watch;
 
 use crate::exit::Outcome;

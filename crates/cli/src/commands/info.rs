@@ -9,7 +9,6 @@ use reuselens::locality::Profile;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
 
-use crate::commands::gpu::typed::for_a_shell;
 use crate::exit::{self, Outcome};
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
@@ -17,6 +16,7 @@ use crate::options;
 use crate::output::{check_outputs, write_whole};
 use crate::part::{self, PartArgs};
 use crate::say::{say, stdout};
+use crate::shell_words::for_a_shell;
 
 /// Say what a trace holds: accesses, threads, modules, whether it is complete
 #[derive(clap::Args, Debug)]

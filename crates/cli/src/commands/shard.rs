@@ -12,6 +12,7 @@ use crate::options::{self, Analysis};
 use crate::output::{stem, write_whole};
 use crate::progress::Meter;
 use crate::say::{say, tell};
+use crate::shell_words::quoted;
 use crate::watched::DamageWatch;
 
 /// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
@@ -115,9 +116,10 @@ pub(super) fn remark(is_truncated: bool) -> String {
 /// them, which would be counted twice.
 fn all_parts(name: &str, of: u32) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./+@%,".contains(letter);
-    let name = match name.chars().all(plain) && !name.starts_with('-') {
-        true => name.to_owned(),
-        false => format!("./'{}'", name.replace('\'', "'\\''")),
+    let name = if name.chars().all(plain) && !name.starts_with('-') {
+        name.to_owned()
+    } else {
+        format!("./{}", quoted(name))
     };
     let digits = of.ilog10() + 1;
     let patterns = (1..=digits).map(|digits| {

@@ -10,8 +10,8 @@ const FUNCTIONS: u64 = 4;
 /// Choices that a program makes when it runs: then it ends.
 const CHOICES: u32 = 700;
 
-/// Choices after which a program ends soon: what is chosen then is 0, so nothing is called, and loops
-/// that end by choice end.
+/// Choices after which a program ends soon: what is chosen then is 0, so nothing is called, and
+/// loops that end by choice end.
 const LAST_CHOICE: u32 = 4000;
 
 /// What all programs begin and end with. They use no library, so all their code is their own.

@@ -70,8 +70,7 @@ impl Mapping {
     }
 
     /// The run with threads in their new places: each does what it did, and blocks go in lockstep
-    /// by phases
-    /// and sites.
+    /// by phases and sites.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if it is a mapping of another number of threads.

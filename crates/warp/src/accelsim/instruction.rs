@@ -53,9 +53,10 @@ pub(super) fn parse(line: &str, windows: Windows) -> Result<TracedInstruction, S
         return Ok(TracedInstruction::Other);
     }
     if width == 0 {
-        return Ok(match waits_at_barrier(opcode) {
-            true => TracedInstruction::Barrier(mask),
-            false => TracedInstruction::Other,
+        return Ok(if waits_at_barrier(opcode) {
+            TracedInstruction::Barrier(mask)
+        } else {
+            TracedInstruction::Other
         });
     }
     let bytes = u8::try_from(width).map_err(|_| format!("{width} bytes for each thread"))?;

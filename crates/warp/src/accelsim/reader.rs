@@ -27,11 +27,12 @@ struct KernelState {
     block: Option<u32>,
     warp: Option<u32>,
     phase: u32,
-    /// Lanes that waited at the barrier before this phase. There is a line for each group of lanes
-    /// that have parted.
-    waited: u32,
+    /// Lanes that wait at a barrier. Each group of lanes that have parted has a line of its own, and
+    /// may access memory before it: the phase after the barrier begins with what a lane does that
+    /// has waited.
+    waiting: u32,
     position: u64,
-    /// TracedInstruction lines of the warp that are still to come.
+    /// Instruction lines of the warp that are still to come.
     left: u64,
 }
 
@@ -149,7 +150,7 @@ impl KernelState {
                 let warp = value.parse().ok();
                 let warp = warp.filter(|&warp| u64::from(warp) < launch.warps());
                 self.warp = Some(warp.ok_or_else(bad)?);
-                (self.phase, self.waited, self.position) = (0, 0, 0);
+                (self.phase, self.waiting, self.position) = (0, 0, 0);
             }
             "insts" => self.left = value.parse().map_err(|_| bad())?,
             _ => {
@@ -160,16 +161,12 @@ impl KernelState {
         Ok(())
     }
 
-    /// Lanes of the warp wait at a barrier: at the one before this phase, if only other lanes of
-    /// the warp waited there.
-    fn barrier(&mut self, lanes: u32) {
-        if self.waited != 0 && self.waited & lanes == 0 {
-            self.waited |= lanes;
-            return;
+    /// Begins a new phase if one of these lanes waits at a barrier: as it goes on, all have come.
+    fn pass_barrier(&mut self, lanes: u32) {
+        if self.waiting & lanes != 0 {
+            self.phase = self.phase.saturating_add(1);
+            (self.waiting, self.position) = (0, 0);
         }
-        self.waited = lanes;
-        self.phase = self.phase.saturating_add(1);
-        self.position = 0;
     }
 
     fn instruction(&mut self, line: &str, batch: &mut WarpBatch) -> Result<(), String> {
@@ -180,7 +177,8 @@ impl KernelState {
         let mut access = match instruction::parse(line, self.windows)? {
             TracedInstruction::Access(access) => access,
             TracedInstruction::Barrier(lanes) => {
-                self.barrier(lanes);
+                self.pass_barrier(lanes);
+                self.waiting |= lanes;
                 return Ok(());
             }
             TracedInstruction::Other => return Ok(()),
@@ -191,6 +189,7 @@ impl KernelState {
         if !launch.has_site(access.site) {
             return Err("the program counter is farther than any kernel is long".to_owned());
         }
+        self.pass_barrier(access.mask);
         self.position += 1;
         (access.block, access.warp) = (block, warp);
         (access.phase, access.position) = (self.phase, self.position);

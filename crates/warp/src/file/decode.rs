@@ -78,11 +78,17 @@ struct PhaseChange {
 /// The changes of the phase in a batch of `count` records, in their order.
 fn phase_changes(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<PhaseChange>, Damage> {
     let changes: usize = cursor.small()?;
+    if changes > count {
+        return Err(Damage("a batch has more phases than records"));
+    }
     let (mut record, mut phase) = (0_usize, 0_u64);
     // Each takes two bytes of the piece, so a damaged number of them cannot ask for memory.
     let mut found = Vec::new();
-    for _ in 0..changes {
+    for change in 0..changes {
         let distance: usize = cursor.small()?;
+        if distance == 0 && change > 0 {
+            return Err(Damage("a record has two phases"));
+        }
         record = record.saturating_add(distance);
         if record >= count {
             return Err(Damage("a batch has more phases than records"));

@@ -212,9 +212,10 @@ impl<W: Write> Collector for WarpWriter<W> {
             );
         }
         let has_phases = records.phase_change_count > 0;
-        self.plain.push(match has_phases {
-            true => encode::BATCH_WITH_PHASES,
-            false => encode::BATCH,
+        self.plain.push(if has_phases {
+            encode::BATCH_WITH_PHASES
+        } else {
+            encode::BATCH
         });
         put(&mut self.plain, records.count as u64);
         if has_phases {

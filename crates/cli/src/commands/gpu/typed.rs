@@ -1,5 +1,7 @@
 //! The command as it was typed, for messages that propose what to type next.
 
+use crate::shell_words::for_a_shell;
+
 /// The command as it was typed, for a shell.
 pub fn typed() -> String {
     for_a_shell(words())
@@ -30,18 +32,4 @@ fn words() -> Vec<String> {
     words
         .map(|word| word.to_string_lossy().into_owned())
         .collect()
-}
-
-/// The command of these words, for a shell.
-pub fn for_a_shell(words: Vec<String>) -> String {
-    let plain = |word: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-        !word.is_empty() && word.chars().all(is_plain)
-    };
-    let quoted = words.into_iter().map(|word| match plain(&word) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    });
-    let quoted: Vec<String> = quoted.collect();
-    format!("reuselens {}", quoted.join(" "))
 }

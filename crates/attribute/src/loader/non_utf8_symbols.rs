@@ -9,7 +9,7 @@ use reuselens_io::text_of_bytes;
 /// The symbols of a file's code whose names are not UTF-8: by their addresses, their bytes (0 where
 /// they are unknown) and their names as [`text_of_bytes`] has them. Empty for nearly all files.
 #[derive(Debug, Default)]
-pub(super) struct OddSymbols(BTreeMap<u64, (u64, String)>);
+pub(super) struct NonUtf8Symbols(BTreeMap<u64, (u64, String)>);
 
 /// A symbol at or before an instruction.
 pub(super) struct FoundSymbol<'a> {
@@ -17,9 +17,9 @@ pub(super) struct FoundSymbol<'a> {
     pub address: u64,
 }
 
-impl OddSymbols {
+impl NonUtf8Symbols {
     /// Those of a file. Cost: a pass over its symbols.
-    pub(super) fn of(file: &object::File) -> OddSymbols {
+    pub(super) fn of(file: &object::File) -> NonUtf8Symbols {
         let mut found: BTreeMap<u64, (u64, String)> = BTreeMap::new();
         let table = file.symbol_table();
         let table = table.or_else(|| file.dynamic_symbol_table());
@@ -36,7 +36,7 @@ impl OddSymbols {
                 *known = symbol_of();
             }
         }
-        OddSymbols(found)
+        NonUtf8Symbols(found)
     }
 
     /// Where they begin.
@@ -54,17 +54,17 @@ impl OddSymbols {
             name: symbol.name(),
             address: symbol.address(),
         });
-        let odd = self.0.range(..=address).next_back();
-        let odd = odd.filter(|(start, (size, _))| *size == 0 || address - **start < *size);
-        let odd = odd.map(|(start, (_, name))| FoundSymbol {
+        let found = self.0.range(..=address).next_back();
+        let found = found.filter(|(start, (size, _))| *size == 0 || address - **start < *size);
+        let found = found.map(|(start, (_, name))| FoundSymbol {
             name,
             address: *start,
         });
-        let is_nearer = |odd: &FoundSymbol<'_>| {
+        let is_nearer = |found: &FoundSymbol<'_>| {
             other
                 .as_ref()
-                .is_none_or(|other| odd.address > other.address)
+                .is_none_or(|other| found.address > other.address)
         };
-        odd.filter(is_nearer).or(other)
+        found.filter(is_nearer).or(other)
     }
 }
