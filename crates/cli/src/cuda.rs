@@ -23,7 +23,7 @@ use reuselens_cuda::{
     LIBRARY_NAME, Refused, command_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
-use reuselens_ptx::{CollectorSink, Options};
+use reuselens_ptx::{CollectorSink, OnFault, Options, SkippedAccess};
 use reuselens_report::{GpuRun, HostAccesses, KernelRow, ShownProfile, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
@@ -58,6 +58,34 @@ pub struct CudaArgs {
         help_heading = "CUDA programs"
     )]
     pub max_instructions: u64,
+
+    /// When a kernel of a CUDA program accesses memory out of bounds, or not aligned
+    #[arg(
+        long,
+        value_enum,
+        default_value = "stop",
+        value_name = "WHAT",
+        help_heading = "CUDA programs"
+    )]
+    pub on_fault: OnFaultName,
+}
+
+/// What happens when a kernel accesses memory out of bounds, or not aligned.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum OnFaultName {
+    /// Stop the kernel, as a GPU does
+    Stop,
+    /// Leave the access out: a load gives 0, a store changes nothing, an atomic operation does both
+    Continue,
+}
+
+impl From<OnFaultName> for OnFault {
+    fn from(name: OnFaultName) -> OnFault {
+        match name {
+            OnFaultName::Stop => OnFault::Stop,
+            OnFaultName::Continue => OnFault::Continue,
+        }
+    }
 }
 
 /// Options of what is analysed of a program that uses CUDA.
@@ -119,6 +147,7 @@ impl CudaArgs {
     fn options(&self, flow: bool) -> Options {
         Options {
             max_instructions: self.max_instructions,
+            on_fault: self.on_fault.into(),
             flow,
             ..Options::default()
         }
@@ -254,6 +283,7 @@ impl CudaProgram<'_> {
         let (ended, refused, _, (records, counts)) =
             self.run(watch, arguments.options(false), false)?;
         warn(&refused);
+        warn_of_skipped(counts.skipped());
         let ended = process_end(ended);
         let (path, records) = match write_records(records, numbered_name) {
             Ok((None, records)) => (path, records),
@@ -369,6 +399,13 @@ fn warn(refused: &Refused) {
              cudaErrorNotSupported: {}",
             names.join(", ")
         );
+    }
+}
+
+/// The accesses that kernels left out.
+pub fn warn_of_skipped(skipped: &[SkippedAccess]) {
+    for access in skipped {
+        tell!("reuselens: warning: {}", shown(&access.to_string()));
     }
 }
 

@@ -162,6 +162,52 @@ fn error_of_a_kernel_reaches_the_program_and_a_warning_names_the_line() {
 }
 
 #[test]
+fn kernel_that_goes_on_after_bad_accesses_has_a_finding_for_each_line() {
+    let Some(place) = compiled(&[]) else { return };
+    let bad = ["--on-fault", "continue", "--", "./scale", "more"];
+    let done = place.run(&[&["profile"][..], &bad].concat()).succeeds();
+    // The load and the store of 4,096 lanes are in one line.
+    done.prints(&[
+        "no error, 12285",
+        "1. Out-of-bounds access: ",
+        "accesses of lanes left out",
+        "scale.cu:7 in scale",
+        "0 bytes behind the end of",
+    ]);
+    let run = place.json("scale.rlgpu").0;
+    let findings = run["findings"].as_array().unwrap();
+    let bad_findings = findings
+        .iter()
+        .filter(|it| it["rule"] == "out-of-bounds-access");
+    let lanes: Vec<u64> = bad_findings
+        .map(|it| it["cost"]["amount"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lanes, [2 * 4096]);
+    // Only what is there is counted: a load and a store of 128 warps.
+    assert_eq!(run["by_kernel"][0]["global"]["requests"], 256);
+    let page = String::from_utf8(place.read("scale.html")).unwrap();
+    assert!(page.contains("Out-of-bounds access") && page.contains("0 bytes behind the end of"));
+    let recorded = place.run(&[&["record"][..], &bad].concat()).succeeds();
+    recorded.says(&[
+        "scale.cu:7",
+        "is out of bounds",
+        "the first of 4096 that were left out",
+    ]);
+    let stops = place.run(&[
+        "profile",
+        "-f",
+        "--on-fault",
+        "stop",
+        "--",
+        "./scale",
+        "more",
+    ]);
+    stops
+        .succeeds()
+        .prints(&["an illegal memory access was encountered"]);
+}
+
+#[test]
 fn what_cannot_be_done_is_refused() {
     let Some(place) = compiled(&["-Xlinker", "-s"]) else {
         return;

@@ -205,6 +205,33 @@ fn gpu_run_rejects_wrong_descriptions() {
 }
 
 #[test]
+fn gpu_run_goes_on_after_bad_accesses_if_asked_to() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    // Room for 150 of the 200 elements.
+    let short = [
+        "--arg",
+        "200",
+        "--arg",
+        "2",
+        "--arg",
+        "y=zeros:f32:150",
+        "--arg",
+        "zeros:f32:200",
+    ];
+    place
+        .run(&with(&short))
+        .fails(1)
+        .says(&["is out of bounds"]);
+    let goes_on = [&short[..], &["--on-fault", "continue"]].concat();
+    let done = place.run(&with(&goes_on)).succeeds();
+    done.says(&[
+        "warning: kernel scale",
+        "(the first of 50 that were left out)",
+    ]);
+}
+
+#[test]
 fn gpu_run_checks_its_files_before_it_runs() {
     let place = Place::new();
     place.write("k.ptx", PTX);

@@ -3,10 +3,11 @@
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BlockUse, BranchExecutions,
     BranchReport, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
+    LeftOutAccesses,
 };
 use reuselens_ptx::{
-    BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats, WarpAccess, launch_record,
-    with_row,
+    BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats, WarpAccess,
+    launch_record, with_row,
 };
 
 use crate::interpreter::KernelWatch;
@@ -93,6 +94,16 @@ impl KernelWatch for AdvisedKernels {
         };
         self.advisor.begin_with(&record, context.clone(), used);
         Ok(())
+    }
+
+    fn skip(&mut self, skipped: &[SkippedAccess]) {
+        let rows = skipped.iter().map(|it| LeftOutAccesses {
+            place: it.place.line(),
+            calls: it.place.calls(),
+            lanes: it.lanes,
+            first: it.first.to_string(),
+        });
+        self.advisor.left_out(&rows.collect::<Vec<_>>());
     }
 
     fn end(&mut self, _: &Kernel, _: &LaunchConfig, stats: Stats, flow: Option<&FlowCounts>) {

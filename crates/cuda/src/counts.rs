@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use reuselens_gpu_advisor::LaunchContext;
-use reuselens_ptx::{CollectorSink, Count, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats};
+use reuselens_ptx::{
+    CollectorSink, Count, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, SkippedSum,
+    Stats,
+};
 use reuselens_warp::Collector;
 
 use crate::interpreter::KernelWatch;
@@ -32,12 +35,18 @@ pub struct KernelCounts {
     numbers: BTreeMap<String, usize>,
     /// Of the launch that is running.
     running: Count,
+    skipped: SkippedSum,
 }
 
 impl KernelCounts {
     /// The kernels, in the order of their first launches.
     pub fn kernels(&self) -> &[KernelCount] {
         &self.kernels
+    }
+
+    /// The accesses that kernels left out, in the order in which they were found.
+    pub fn skipped(&self) -> &[SkippedAccess] {
+        self.skipped.accesses()
     }
 
     fn kernel(&mut self, name: &str) -> &mut KernelCount {
@@ -77,6 +86,10 @@ impl KernelWatch for KernelCounts {
         Ok(())
     }
 
+    fn skip(&mut self, skipped: &[SkippedAccess]) {
+        self.skipped.add(skipped.to_vec());
+    }
+
     fn end(&mut self, kernel: &Kernel, _: &LaunchConfig, stats: Stats, _: Option<&FlowCounts>) {
         let running = self.running;
         let count = self.kernel(kernel.name());
@@ -110,6 +123,10 @@ where
         records
             .launch(kernel, launch)
             .map_err(|error| error.to_string())
+    }
+
+    fn skip(&mut self, skipped: &[SkippedAccess]) {
+        self.1.skip(skipped);
     }
 
     fn end(

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{
     DeviceError, FaultKind, FlowCounts, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
-    Options, PtxModule, Stats, readable,
+    Options, PtxModule, SkippedAccess, Stats, readable,
 };
 
 use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
@@ -29,6 +29,10 @@ pub trait KernelWatch: LaunchSink + Send {
         launch: &LaunchConfig,
         context: &LaunchContext,
     ) -> Result<(), String>;
+
+    /// It has left out accesses of lanes, as the device goes on after bad ones
+    /// ([`Options::on_fault`]). Called before [`end`](Self::end) or [`stop`](Self::stop).
+    fn skip(&mut self, skipped: &[SkippedAccess]);
 
     /// It has ended well, after this much. `flow` is its control flow, if the device was asked to
     /// count it ([`Options::flow`]).
@@ -210,6 +214,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             .device
             .launch(kernel, &config, &self.options, &mut self.watch);
         let flow = self.device.take_flow();
+        let skipped = self.device.take_skipped();
+        if !skipped.is_empty() {
+            self.watch.skip(&skipped);
+        }
         match ended {
             Ok(stats) => {
                 self.watch.end(kernel, &config, stats, flow.as_ref());

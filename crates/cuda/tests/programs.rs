@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use reuselens_cuda::{CudaUse, Interpreter, KernelCounts, Refused, cuda_use, run};
-use reuselens_ptx::Options;
+use reuselens_ptx::{OnFault, Options};
 use tempfile::TempDir;
 
-use crate::common::{Ran, compile, nvcc, nvcc_12, programs, run_program};
+use crate::common::{Ran, compile, nvcc, nvcc_12, programs, run_program, run_with};
 
 const SAXPY: &str = r#"
 #include <cstdio>
@@ -100,6 +100,31 @@ fn access_out_of_bounds_is_an_error_of_the_next_call_and_names_the_line() {
     ] {
         assert!(message.contains(part), "{part}: {message}");
     }
+}
+
+#[test]
+fn program_whose_kernel_goes_on_after_bad_accesses_ends_well() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("saxpy");
+    compile(&nvcc, &saxpy(&folder), &program, &[]);
+    let options = Options {
+        on_fault: OnFault::Continue,
+        ..Options::default()
+    };
+    let command = [program.into_os_string(), "far".into()];
+    let Ran {
+        ended,
+        refused,
+        kernels,
+        ..
+    } = run_with(&command, options);
+    assert!(
+        ended.success() && refused.messages.is_empty(),
+        "{refused:?}"
+    );
+    // Two loads and a store of 1,000 of the 1,024 threads.
+    assert_eq!((kernels[0].launches, kernels[0].memory.accesses), (1, 3000));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::neighbours::{KeptBlocks, is_chosen};
 use crate::tally::Tally;
 use crate::{
     AdvisorOptions, BlockUse, BranchReport, InstructionCounts, KernelReport, LaunchContext,
+    LeftOutAccesses,
 };
 
 /// Analyses launches, one after the other, and sums them by kernel and call path.
@@ -140,6 +141,13 @@ impl Advisor {
     pub fn branches(&mut self, flow: &BranchReport) {
         if let Some(running) = &mut self.running {
             running.branches.merge(flow);
+        }
+    }
+
+    /// Adds accesses that the launch that is running has left out.
+    pub fn left_out(&mut self, accesses: &[LeftOutAccesses]) {
+        if let Some(running) = &self.running {
+            self.kernels[running.kernel].left_out(accesses);
         }
     }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
 use crate::caches::bypassing_sites;
+use crate::left_out;
 use crate::neighbours::KeptBlocks;
 use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
     CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchMetric,
-    LaunchStatistics, MappingReport, ObjectReport, ReuseCounts, ReuseReport, SiteReport,
+    LaunchStatistics, LeftOutAccesses, MappingReport, ObjectReport, ReuseCounts, ReuseReport,
+    SiteReport,
 };
 
 /// Sums over launches.
@@ -28,6 +30,7 @@ pub(crate) struct KernelTotals {
     caches: Option<CacheReport>,
     oracle: Option<BypassOracle>,
     branches: BranchReport,
+    left_out: Vec<LeftOutAccesses>,
     instructions: InstructionCounts,
     launches: LaunchStatistics,
     /// Launches that began.
@@ -56,6 +59,7 @@ impl KernelTotals {
             caches: None,
             oracle: None,
             branches: BranchReport::default(),
+            left_out: Vec::new(),
             instructions: InstructionCounts::default(),
             launches: LaunchStatistics::default(),
             begun: 0,
@@ -91,6 +95,11 @@ impl KernelTotals {
         if saved(&mapping) > saved(&self.mapping) {
             self.mapping = mapping;
         }
+    }
+
+    /// Adds accesses that a launch has left out.
+    pub fn left_out(&mut self, accesses: &[LeftOutAccesses]) {
+        left_out::add(&mut self.left_out, accesses);
     }
 
     /// Adds a launch; `instructions` are none if it was stopped, and it is not counted then.
@@ -178,6 +187,7 @@ impl KernelTotals {
             bypass,
             mapping: self.mapping,
             branches: self.branches,
+            left_out: self.left_out,
             by_site,
             by_object,
             constants,

@@ -28,6 +28,7 @@ mod history;
 mod kernel;
 mod launches;
 mod ledger;
+mod left_out;
 mod metrics;
 mod model;
 mod neighbours;
@@ -59,6 +60,7 @@ pub use ledger::{
     CallPath, CopySum, Direction, FillSum, HostFrame, HostModule, LaunchFault, LaunchSum, Ledger,
     MemoryObject, Origin, VariableSpace,
 };
+pub use left_out::LeftOutAccesses;
 pub use metrics::{KernelMetric, metrics};
 pub use model::{CacheShape, GpuModel, StorePolicy};
 pub use neighbours::{MappingReport, OrderCounts};

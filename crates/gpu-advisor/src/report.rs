@@ -4,7 +4,8 @@ use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::{
     BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, DegreeHistograms,
-    GlobalCounts, HeatMap, LaunchStatistics, MappingReport, RequestSums, ReuseReport, ReuseSums,
+    GlobalCounts, HeatMap, LaunchStatistics, LeftOutAccesses, MappingReport, RequestSums,
+    ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -147,6 +148,8 @@ pub struct KernelReport {
     pub mapping: Option<MappingReport>,
     /// Branch divergence; empty where it was not counted.
     pub branches: BranchReport,
+    /// Accesses that were left out, by line; empty where bad accesses stop kernels.
+    pub left_out: Vec<LeftOutAccesses>,
     /// Memory instructions that were executed, in the order of the code.
     pub by_site: Vec<SiteReport>,
     /// Objects that requests of global memory accessed, by their numbers; unknown ones first.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::decode::{self, Callees, Kernel, Symbols};
 use crate::error::PtxError;
 use crate::machine::{
-    Allocation, DeviceMemory, FlowCounts, LaunchConfig, LaunchError, Options, Stats, run, windows,
+    Allocation, DeviceMemory, FlowCounts, LaunchConfig, LaunchError, Options, SkippedAccess, Stats,
+    run, windows,
 };
 use crate::names;
 use crate::sink::LaunchSink;
@@ -406,6 +407,13 @@ impl Device {
     /// last called.
     pub fn take_flow(&mut self) -> Option<FlowCounts> {
         self.memory.take_flow()
+    }
+
+    /// Takes the accesses that launches have left out since this was last called, if they go on
+    /// after bad ones ([`OnFault::Continue`](crate::OnFault::Continue)): by the places of the
+    /// instructions, in the order of the blocks.
+    pub fn take_skipped(&mut self) -> Vec<SkippedAccess> {
+        self.memory.take_skipped()
     }
 
     /// Runs a kernel to its end.

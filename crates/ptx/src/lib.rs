@@ -73,7 +73,7 @@ pub use lanes::Isa;
 pub use machine::random::SplitMix64;
 pub use machine::{
     Allocation, BlockFlow, BranchFlow, FaultKind, FlowCounts, KernelError, LaunchConfig,
-    LaunchError, Options, Stats,
+    LaunchError, OnFault, Options, SkippedAccess, SkippedSum, Stats,
 };
 pub use names::{readable, without_parameters};
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};

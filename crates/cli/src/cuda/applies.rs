@@ -11,7 +11,13 @@ use crate::typed::TypedOptions;
 
 /// Options that only CUDA programs have a use for: those of
 /// [`CudaAnalysis`](super::CudaAnalysis).
-const ONLY_CUDA: [&str; 4] = ["host", "max_instructions", "no_cache_model", "gpu_model"];
+const ONLY_CUDA: [&str; 5] = [
+    "host",
+    "max_instructions",
+    "on_fault",
+    "no_cache_model",
+    "gpu_model",
+];
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.

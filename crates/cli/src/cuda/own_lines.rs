@@ -38,6 +38,11 @@ pub fn in_own_lines(kernel: &mut KernelReport) {
             (branch.place, branch.calls) = (place.into(), calls.into());
         }
     }
+    for line in &mut kernel.left_out {
+        if let Some((place, calls)) = own(&line.place, &line.calls) {
+            (line.place, line.calls) = (place.into(), calls.into());
+        }
+    }
     for guarded in &mut kernel.branches.guarded {
         if let Some((place, calls)) = own(&guarded.place, &guarded.calls) {
             (guarded.place, guarded.calls) = (place.into(), calls.into());

@@ -45,7 +45,8 @@ pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) ->
         let flow = blocks
             .map(|it| &mut it.calls)
             .chain(branches.map(|it| &mut it.calls))
-            .chain(guarded.map(|it| &mut it.calls));
+            .chain(guarded.map(|it| &mut it.calls))
+            .chain(kernel.left_out.iter_mut().map(|it| &mut it.calls));
         for calls in sites.chain(flow).filter(|calls| !calls.is_empty()) {
             *calls = calls.iter().map(|call| named_call(&names, call)).collect();
         }

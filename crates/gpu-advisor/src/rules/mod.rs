@@ -6,6 +6,7 @@ mod distant_sharing;
 mod divergent_branch;
 mod lost_reuse;
 mod no_reuse;
+mod out_of_bounds_access;
 mod redundant_copies;
 mod uncoalesced_access;
 mod unused_allocations;
@@ -42,12 +43,13 @@ pub struct RunFacts<'a> {
 type Rule = (&'static FindingRule, fn(&RunFacts<'_>) -> Vec<Finding>);
 
 /// All rules, by name.
-static ALL: [Rule; 8] = [
+static ALL: [Rule; 9] = [
     (&bank_conflicts::RULE, bank_conflicts::find),
     (&distant_sharing::RULE, distant_sharing::find),
     (&divergent_branch::RULE, divergent_branch::find),
     (&lost_reuse::RULE, lost_reuse::find),
     (&no_reuse::RULE, no_reuse::find),
+    (&out_of_bounds_access::RULE, out_of_bounds_access::find),
     (&redundant_copies::RULE, redundant_copies::find),
     (&uncoalesced_access::RULE, uncoalesced_access::find),
     (&unused_allocations::RULE, unused_allocations::find),
@@ -58,9 +60,12 @@ pub fn rules() -> impl Iterator<Item = &'static FindingRule> {
     ALL.iter().map(|(rule, _)| *rule)
 }
 
-/// Where the rules applied, by falling share of the cost.
+/// Where the rules applied: wrong accesses, then what costs time, each by falling share of the
+/// cost.
 pub fn findings(facts: &RunFacts<'_>) -> Vec<Finding> {
-    ranked(ALL.iter().flat_map(|(_, find)| find(facts)).collect())
+    let mut found = ranked(ALL.iter().flat_map(|(_, find)| find(facts)).collect());
+    found.sort_by_key(|finding| finding.rule.name != out_of_bounds_access::RULE.name);
+    found
 }
 
 /// The least share of a place's own counts for which a rule applies.

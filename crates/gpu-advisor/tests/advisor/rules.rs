@@ -3,8 +3,8 @@
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BlockUse, BranchExecutions, BranchReport, CopySum, Direction,
-    GpuModel, InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject,
-    ObjectRange, OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
+    GpuModel, InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, LeftOutAccesses,
+    MemoryObject, ObjectRange, OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
 };
 use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
 
@@ -560,6 +560,42 @@ fn branching(splits: u64) -> Vec<Finding> {
         advisor.end(InstructionCounts::default());
     }
     advise(&advisor.finish(), &Ledger::default())
+}
+
+/// Lines of several launches are summed, and come before all that costs time.
+#[test]
+fn accesses_that_were_left_out_are_the_first_findings() {
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    let line = |place: &str, lanes| LeftOutAccesses {
+        place: place.into(),
+        lanes,
+        first: format!("{place} is bad"),
+        ..LeftOutAccesses::default()
+    };
+    for splits in [4, 4] {
+        advisor.begin(&sites(), context());
+        advisor.left_out(&[line("k.cu:3", 1), line("k.cu:4", 20)]);
+        advisor.left_out(&[line("k.cu:3", 2)]);
+        let branch = BranchExecutions {
+            place: "k.cu:3".into(),
+            executions: 4,
+            splits,
+            lanes: 128,
+            ..BranchExecutions::default()
+        };
+        advisor.branches(&BranchReport {
+            branches: vec![branch],
+            ..BranchReport::default()
+        });
+        advisor.end(InstructionCounts::default());
+    }
+    let found = advise(&advisor.finish(), &Ledger::default());
+    let bad = "out-of-bounds-access";
+    assert_eq!(names(&found), [bad, bad, "divergent-branch"]);
+    let amounts: Vec<u64> = found.iter().map(|finding| finding.cost.amount).collect();
+    assert_eq!(amounts[..2], [40, 6]);
+    assert_eq!(found[1].place.source.as_deref(), Some("k.cu:3"));
+    assert_eq!(found[1].evidence, ["The first: k.cu:3 is bad"]);
 }
 
 #[test]

@@ -117,10 +117,11 @@ fn in_space<B: BlockSink>(
         && op.count == 1
         && memory.races.is_none()
         && whole_warp(memory, warp, op, space);
-    if !done {
-        each_lane(memory, warp, op, space, mask)?;
-    }
-    deliver(warp, sink, record(memory, op), space, mask);
+    let lanes = match done {
+        true => mask,
+        false => each_lane(memory, warp, op, space, mask)?,
+    };
+    deliver(warp, sink, record(memory, op), space, lanes);
     Ok(())
 }
 
@@ -270,7 +271,7 @@ fn shared_row<const N: usize, T: Copy>(
     }
 }
 
-/// Lane after lane, with all checks.
+/// Lane after lane, with all checks. Returns the lanes whose accesses are done, not left out.
 #[inline(never)]
 fn each_lane(
     memory: &mut BlockMemory<'_>,
@@ -278,17 +279,20 @@ fn each_lane(
     op: &MemoryOp,
     space: NamedSpace,
     mask: u32,
-) -> Result<(), Box<Fault>> {
+) -> Result<u32, Box<Fault>> {
     let bytes = u64::from(op.width) * u64::from(op.count);
     let what = if op.is_store { "store" } else { "load" };
+    let mut done = mask;
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let address = warp.addresses[lane];
-        memory.check(space, warp, address, bytes, lane as u32, what)?;
+        if !memory.allows(space, warp, address, bytes, lane as u32, what)? {
+            done &= !(1 << lane);
+        }
     }
     if memory.races.is_some() {
-        memory.note(space, warp, bytes, mask, op)?;
+        memory.note(space, warp, bytes, done, op)?;
     }
-    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+    for lane in (0..WARP).filter(|lane| done >> lane & 1 != 0) {
         for (place, register) in elements(op, warp.addresses[lane]) {
             if op.is_store {
                 let value = value(&warp.registers, register, lane);
@@ -300,7 +304,20 @@ fn each_lane(
             }
         }
     }
-    Ok(())
+    give_zeros(warp, op, mask & !done);
+    Ok(done)
+}
+
+/// What lanes get whose loads are left out.
+fn give_zeros(warp: &mut Warp, op: &MemoryOp, lanes: u32) {
+    if lanes == 0 || op.is_store {
+        return;
+    }
+    for lane in (0..WARP).filter(|lane| lanes >> lane & 1 != 0) {
+        for &register in &op.registers[..usize::from(op.count)] {
+            put(&mut warp.registers, register, lane, 0);
+        }
+    }
 }
 
 /// The address of each of a lane's elements, and its register.
@@ -352,22 +369,29 @@ fn parameters<B: BlockSink>(
     op: &MemoryOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
-    if op.is_store {
-        let what = "a store to the kernel's parameters, which cannot be written";
-        let lane = Some(mask.trailing_zeros());
-        return Err(Fault::new(FaultKind::OutOfBounds, lane, what));
-    }
+    let mut done = mask;
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
-        memory.check(NamedSpace::Param, warp, address, bytes, lane as u32, "load")?;
+        let is_done = match op.is_store {
+            true => memory.skips(warp, || {
+                let what = "a store to the kernel's parameters, which cannot be written";
+                Fault::new(FaultKind::OutOfBounds, Some(lane as u32), what)
+            })?,
+            false => memory.allows(NamedSpace::Param, warp, address, bytes, lane as u32, "load")?,
+        };
+        if !is_done {
+            done &= !(1 << lane);
+            give_zeros(warp, op, 1 << lane);
+            continue;
+        }
         for (place, register) in elements(op, address) {
             let value = memory.read(NamedSpace::Param, warp, place, op.width, lane);
             let value = widened(value, op.width, op.signed);
             put(&mut warp.registers, register, lane, value);
         }
     }
-    deliver(warp, sink, record(memory, op), NamedSpace::Param, mask);
+    deliver(warp, sink, record(memory, op), NamedSpace::Param, done);
     Ok(())
 }
 

@@ -43,16 +43,17 @@ fn in_space<B: BlockSink>(
     let width = op.ty.size();
     // What the counter of the grid barrier was before and after.
     let mut arrival = None;
+    let mut done = mask;
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let address = warp.addresses[lane];
-        memory.check(
-            space,
-            warp,
-            address,
-            u64::from(width),
-            lane as u32,
-            "atomic operation",
-        )?;
+        let (bytes, what) = (u64::from(width), "atomic operation");
+        if !memory.allows(space, warp, address, bytes, lane as u32, what)? {
+            done &= !(1 << lane);
+            if let Some(result) = op.result {
+                put(&mut warp.registers, result, lane, 0);
+            }
+            continue;
+        }
         if let Some(races) = &mut memory.races {
             races.atomic(
                 space,
@@ -78,7 +79,7 @@ fn in_space<B: BlockSink>(
         kind: WarpKind::Atomic,
         bytes: width,
     };
-    deliver(warp, sink, record, space, mask);
+    deliver(warp, sink, record, space, done);
     if let Some((old, new)) = arrival {
         memory.grid.arrive(warp, old, new);
     }

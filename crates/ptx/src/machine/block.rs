@@ -12,6 +12,7 @@ use super::grid::LaunchConfig;
 use super::launch::Options;
 use super::memory::BlockMemory;
 use super::random::SplitMix64;
+use super::skipped::{SkippedAccess, SkippedByOp};
 use super::warp::{LanePath, Pause, StoppedWarp, Warp};
 
 /// Instructions that a warp executes before others have their turn, for warps that wait for each
@@ -402,6 +403,30 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 pc,
             },
         )
+    }
+
+    /// Takes what was left out, by operation.
+    pub fn take_skipped(&mut self, launch: &LaunchConfig) -> Vec<SkippedAccess> {
+        let block = self.memory.block;
+        let Some(log) = self.memory.skipped.take() else {
+            return Vec::new();
+        };
+        let access = |(pc, skipped): (u32, SkippedByOp)| {
+            let place = self.kernel.ops[pc as usize].place as usize;
+            let fault = skipped.fault;
+            SkippedAccess {
+                kernel: self.kernel.name.clone(),
+                place: self.kernel.places[place].clone(),
+                lanes: skipped.lanes,
+                first: self.error(
+                    launch,
+                    block,
+                    Some(skipped.warp as usize),
+                    StoppedWarp { fault, pc },
+                ),
+            }
+        };
+        log.into_inner().into_ops().map(access).collect()
     }
 
     fn error(

@@ -110,14 +110,18 @@ fn start<B: BlockSink>(
     addresses(&warp.registers, &op.to, &mut to);
     // Which lanes read how many bytes.
     let mut readers = [0u32; MOST_BYTES + 1];
+    let mut writers = 0;
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = source_bytes(warp, op, lane)?;
         let mut data = [0; MOST_BYTES];
-        read_source(memory, warp, op, (from[lane], lane), &mut data[..bytes])?;
+        let is_read = read_source(memory, warp, op, (from[lane], lane), &mut data[..bytes])?;
+        readers[bytes] |= u32::from(is_read) << lane;
         let width = u64::from(op.bytes);
         let space = NamedSpace::Shared;
-        memory.check(space, warp, to[lane], width, lane as u32, "copy")?;
-        readers[bytes] |= 1 << lane;
+        if !memory.allows(space, warp, to[lane], width, lane as u32, "copy")? {
+            continue;
+        }
+        writers |= 1 << lane;
         warp.copies.pending.push(PendingCopy {
             lane,
             group: OPEN,
@@ -141,7 +145,7 @@ fn start<B: BlockSink>(
     }
     *warp.addresses = to;
     let record = record(WarpKind::Store, op.bytes);
-    deliver(warp, sink, record, NamedSpace::Shared, mask);
+    deliver(warp, sink, record, NamedSpace::Shared, writers);
     Ok(())
 }
 
@@ -162,29 +166,32 @@ fn source_bytes(warp: &Warp, op: &CopyOp, lane: usize) -> Result<usize, Box<Faul
     Ok(bytes as usize)
 }
 
+/// Reads what a lane copies; whether it does, as it may be left out.
 fn read_source(
     memory: &mut BlockMemory<'_>,
     warp: &Warp,
     op: &CopyOp,
     (address, lane): (u64, usize),
     data: &mut [u8],
-) -> Result<(), Box<Fault>> {
+) -> Result<bool, Box<Fault>> {
     let space = NamedSpace::Global;
     let Some(last) = (data.len() as u64).checked_sub(1) else {
-        return Ok(());
+        return Ok(true);
     };
-    let check = |address, bytes| memory.check(space, warp, address, bytes, lane as u32, "copy");
-    if !address.is_multiple_of(u64::from(op.bytes)) {
-        check(address, u64::from(op.bytes))?;
-    }
+    let allows = |address, bytes| memory.allows(space, warp, address, bytes, lane as u32, "copy");
+    let is_aligned = address.is_multiple_of(u64::from(op.bytes));
     // No two buffers are so close that both ends could be in different ones.
-    check(address, 1)?;
-    check(address.wrapping_add(last), 1)?;
+    let is_read = (is_aligned || allows(address, u64::from(op.bytes))?)
+        && allows(address, 1)?
+        && allows(address.wrapping_add(last), 1)?;
+    if !is_read {
+        return Ok(false);
+    }
     memory.note_bytes(space, warp, address, last + 1, lane, false)?;
     for (index, byte) in data.iter_mut().enumerate() {
         *byte = memory.read(space, warp, address + index as u64, 1, lane) as u8;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Writes what lanes have waited for, in the order in which it was started.

@@ -19,7 +19,7 @@ pub struct AccessRecord {
     pub bytes: u8,
 }
 
-/// Hands an access that was done to the sink.
+/// Hands an access that was done to the sink; one that all lanes left out is none.
 #[inline(always)]
 pub fn deliver<B: BlockSink>(
     warp: &mut Warp,
@@ -28,6 +28,9 @@ pub fn deliver<B: BlockSink>(
     space: NamedSpace,
     mask: u32,
 ) {
+    if mask == 0 {
+        return;
+    }
     warp.position += 1;
     sink.accept(&WarpAccess {
         site: record.site,

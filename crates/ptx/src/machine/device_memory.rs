@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::flow::FlowCounts;
 use super::heap::{HEAP_BYTES, Heap};
 use super::launch::LaunchError;
+use super::skipped::{SkippedAccess, SkippedSum};
 use super::windows;
 
 /// Granularity of buffers, and of what a block keeps for itself until it ends.
@@ -42,6 +43,8 @@ pub struct DeviceMemory {
     printed: Vec<u8>,
     /// Of the last launch whose kernel counts its control flow.
     flow: Option<FlowCounts>,
+    /// What launches left out, since it was last taken.
+    skipped: SkippedSum,
     /// What kernels allocate from.
     pub heap: Heap,
     /// Bytes of the heap, if not as many as CUDA has; see `set_heap`.
@@ -242,6 +245,16 @@ impl DeviceMemory {
     /// Takes the control flow of the last launch.
     pub fn take_flow(&mut self) -> Option<FlowCounts> {
         self.flow.take()
+    }
+
+    /// Keeps what blocks left out.
+    pub fn keep_skipped(&mut self, skipped: Vec<SkippedAccess>) {
+        self.skipped.add(skipped);
+    }
+
+    /// Takes what launches left out.
+    pub fn take_skipped(&mut self) -> Vec<SkippedAccess> {
+        std::mem::take(&mut self.skipped).into_accesses()
     }
 
     pub fn bytes(&self) -> &[u8] {

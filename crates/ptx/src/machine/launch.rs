@@ -7,6 +7,7 @@
 //! blocks talk to each other (`Kernel::is_ordered`) run with one block in a wave: each sees all
 //! that those before it did.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -30,6 +31,7 @@ use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
 use super::races::Races;
 use super::random::SplitMix64;
+use super::skipped::{OnFault, SkippedAccess};
 use super::warp::Warp;
 
 /// Blocks of a wave.
@@ -49,6 +51,8 @@ pub struct Options {
     pub max_instructions: u64,
     /// Look for races between the threads of each block. Takes several times as long.
     pub check_races: bool,
+    /// What happens when a lane accesses memory that is not there.
+    pub on_fault: OnFault,
     /// Count basic blocks and branches: see [`Device::take_flow`](crate::Device::take_flow).
     /// Kernels are decoded for it, so [`Device::kernel`](crate::Device::kernel) looks at it, and a
     /// launch does not. Kernels that are decoded without it cost nothing more.
@@ -66,6 +70,7 @@ impl Default for Options {
             seed: None,
             max_instructions: u64::MAX,
             check_races: false,
+            on_fault: OnFault::Stop,
             flow: false,
             isa: Isa::best(),
             stop: Arc::default(),
@@ -109,6 +114,7 @@ pub(super) struct Ended<B> {
     patches: Vec<Patch>,
     printed: Vec<u8>,
     flow: Vec<FlowCell>,
+    skipped: Vec<SkippedAccess>,
     stats: Stats,
     result: Result<(), KernelError>,
 }
@@ -215,6 +221,7 @@ fn run_waves<S: LaunchSink + Send>(
         }
         memory.print(ended.printed);
         flow::add(&mut common.flow, &ended.flow);
+        memory.keep_skipped(ended.skipped);
         result = ended.result;
         first = numbers.end;
     }
@@ -289,6 +296,7 @@ pub(super) struct WaveResult {
     pub(super) patches: Vec<Vec<Patch>>,
     pub(super) printed: Vec<u8>,
     pub(super) flow: Vec<FlowCell>,
+    pub(super) skipped: Vec<SkippedAccess>,
     pub(super) result: Result<(), LaunchError>,
 }
 
@@ -299,6 +307,7 @@ impl WaveResult {
             patches: Vec::new(),
             printed: Vec::new(),
             flow: vec![FlowCell::default(); kernel.probes.len()],
+            skipped: Vec::new(),
             result: Ok(()),
         }
     }
@@ -350,6 +359,7 @@ impl Wave<'_> {
                 has_neighbours: self.launch.cooperative,
                 grid: GridBarrier::new(self.workspace),
                 races: space.races.take(),
+                skipped: (self.options.on_fault == OnFault::Continue).then(RefCell::default),
                 heap: std::mem::take(&mut space.heap),
                 printed: Vec::new(),
                 flow: vec![FlowCell::default(); self.kernel.probes.len()],
@@ -361,7 +371,7 @@ impl Wave<'_> {
     /// What a block leaves, with its sink finished; the workspace is free again.
     pub(super) fn end<B: BlockSink>(
         &self,
-        run: BlockRun<'_, B>,
+        mut run: BlockRun<'_, B>,
         space: &mut Workspace,
         patches: Vec<Patch>,
         result: Result<(), KernelError>,
@@ -371,6 +381,7 @@ impl Wave<'_> {
             warp_instructions: run.executed(),
             thread_instructions: run.warps.iter().map(|warp| warp.threads).sum(),
         };
+        let skipped = run.take_skipped(self.launch);
         space.warps = run.warps;
         space.overlay = run.memory.overlay;
         space.heap = run.memory.heap;
@@ -383,6 +394,7 @@ impl Wave<'_> {
             patches,
             printed: run.memory.printed,
             flow: run.memory.flow,
+            skipped,
             stats,
             result,
         }
@@ -400,6 +412,7 @@ impl Wave<'_> {
         sum.stats += ended.stats;
         sum.patches.push(ended.patches);
         flow::add(&mut sum.flow, &ended.flow);
+        sum.skipped.extend(ended.skipped);
         let room = MAX_PRINTED.saturating_sub(sum.printed.len());
         sum.printed.extend(ended.printed.into_iter().take(room));
         sum.result = ended.result.map_err(LaunchError::Stopped);

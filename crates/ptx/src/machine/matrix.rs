@@ -66,10 +66,14 @@ fn rows<B: BlockSink>(
         }
     }
     let space = NamedSpace::Shared;
+    let mut done = mask;
     for lane in 0..8 * count {
-        let (address, lane) = (warp.addresses[lane], lane as u32);
-        memory.check(space, warp, address, ROW_BYTES, lane, "row of a matrix")?;
-        memory.note_bytes(space, warp, address, ROW_BYTES, lane as usize, op.is_store)?;
+        let (address, what) = (warp.addresses[lane], "row of a matrix");
+        if memory.allows(space, warp, address, ROW_BYTES, lane as u32, what)? {
+            memory.note_bytes(space, warp, address, ROW_BYTES, lane, op.is_store)?;
+        } else {
+            done &= !(1 << lane);
+        }
     }
     for (matrix, &register) in op.registers.iter().enumerate() {
         for lane in 0..WARP {
@@ -79,14 +83,19 @@ fn rows<B: BlockSink>(
                     false => (lane / 4, lane % 4 * 2 + half),
                     true => (lane % 4 * 2 + half, lane / 4),
                 };
-                let address = warp.addresses[8 * matrix + row] + 2 * column as u64;
+                let row = 8 * matrix + row;
+                let is_done = done >> row & 1 != 0;
+                let address = warp.addresses[row].wrapping_add(2 * column as u64);
                 let shift = 16 * half;
                 let cell = warp.registers.narrow[register as usize].0[lane];
-                if op.is_store {
+                if op.is_store && is_done {
                     let bits = u64::from(cell >> shift & 0xffff);
                     memory.write(space, warp, address, 2, bits, lane);
-                } else {
-                    let bits = memory.read(space, warp, address, 2, lane) as u32;
+                } else if !op.is_store {
+                    let bits = match is_done {
+                        true => memory.read(space, warp, address, 2, lane) as u32,
+                        false => 0,
+                    };
                     warp.registers.narrow[register as usize].0[lane] =
                         cell & !(0xffff << shift) | bits << shift;
                 }
@@ -94,7 +103,7 @@ fn rows<B: BlockSink>(
         }
     }
     let record = record(memory, op.site, op.is_store, ROW_BYTES as u8);
-    deliver(warp, sink, record, space, mask);
+    deliver(warp, sink, record, space, done);
     Ok(())
 }
 
@@ -158,13 +167,22 @@ fn access_part<B: BlockSink>(
     let width = op.fragment.element.bytes();
     let bytes = (width * count) as u64;
     let what = if op.is_store { "store" } else { "load" };
+    let mut done = lanes;
     for lane in (0..WARP).filter(|lane| lanes >> lane & 1 != 0) {
         let address = warp.addresses[lane];
-        memory.check(space, warp, address, bytes, lane as u32, what)?;
-        memory.note_bytes(space, warp, address, bytes, lane, op.is_store)?;
+        let is_done = memory.allows(space, warp, address, bytes, lane as u32, what)?;
+        if is_done {
+            memory.note_bytes(space, warp, address, bytes, lane, op.is_store)?;
+        } else {
+            done &= !(1 << lane);
+        }
         for index in 0..count {
-            let place = address + (index * width) as u64;
-            if op.is_store {
+            let place = address.wrapping_add((index * width) as u64);
+            if !is_done {
+                if !op.is_store {
+                    op.fragment.set(&mut warp.registers, lane, first + index, 0);
+                }
+            } else if op.is_store {
                 let bits = op.fragment.get(&warp.registers, lane, first + index);
                 memory.write(space, warp, place, width as u8, bits, lane);
             } else {
@@ -175,7 +193,7 @@ fn access_part<B: BlockSink>(
         }
     }
     let record = record(memory, op.site, op.is_store, bytes as u8);
-    deliver(warp, sink, record, space, lanes);
+    deliver(warp, sink, record, space, done);
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! [`BlockMemory`]: memory as the threads of a block see it, device and shared. Addresses are
 //! checked here; what the block writes to the device's memory goes into its overlay.
 
+use std::cell::RefCell;
+
 use crate::decode::kernel::{MemoryOp, NamedSpace};
 use crate::lanes::WARP;
 
@@ -12,6 +14,7 @@ use super::flow::FlowCell;
 use super::heap::Heap;
 use super::overlay::Overlay;
 use super::races::Races;
+use super::skipped::SkippedLog;
 use super::warp::Warp;
 use super::windows;
 
@@ -30,6 +33,8 @@ pub struct BlockMemory<'a> {
     /// The grid barrier of a cooperative launch.
     pub grid: GridBarrier,
     pub races: Option<Box<Races>>,
+    /// What is left out where kernels go on after a bad access; none where they are stopped.
+    pub skipped: Option<RefCell<SkippedLog>>,
     /// What kernels allocate from.
     pub heap: Heap,
     /// What `printf` has printed.
@@ -104,9 +109,10 @@ impl BlockMemory<'_> {
         true
     }
 
-    /// Demands that an access is aligned and goes to what is there.
+    /// Whether a lane may do an access: it is aligned and goes to what is there. If not, that is an
+    /// error, or, where kernels go on, counted: the access has to be left out.
     #[inline(always)]
-    pub fn check(
+    pub fn allows(
         &self,
         space: NamedSpace,
         warp: &Warp,
@@ -114,26 +120,51 @@ impl BlockMemory<'_> {
         bytes: u64,
         lane: u32,
         what: &str,
-    ) -> Result<(), Box<Fault>> {
+    ) -> Result<bool, Box<Fault>> {
+        // Vectors have sizes that are powers of two.
+        if self.has(space, warp, address, bytes) && address & (bytes - 1) == 0 {
+            return Ok(true);
+        }
+        self.skips(warp, || {
+            let mut fault = self.wrong(space, warp, address, bytes, what);
+            fault.lane = Some(lane);
+            fault
+        })
+    }
+
+    /// Whether bytes are there.
+    #[inline(always)]
+    pub fn has(&self, space: NamedSpace, warp: &Warp, address: u64, bytes: u64) -> bool {
         let end = address.wrapping_add(bytes);
-        let is_there = match space {
+        match space {
             NamedSpace::Global | NamedSpace::Const | NamedSpace::Generic => {
                 end > address && self.device.span(address, end).is_some()
             }
             NamedSpace::Shared => end > address && end <= self.shared.len() as u64,
             NamedSpace::Local => end > address && end <= warp.local_end,
             NamedSpace::Param => end > address && end <= self.params.len() as u64,
-        };
-        // Vectors have sizes that are powers of two.
-        if is_there && address & (bytes - 1) == 0 {
-            return Ok(());
         }
-        let mut fault = self.wrong(space, warp, address, bytes, what, is_there);
-        fault.lane = Some(lane);
-        Err(fault)
     }
 
+    /// Counts that the running instruction leaves out a lane's access, where kernels go on: false,
+    /// as the access may not be done.
+    ///
+    /// # Errors
+    /// The fault, where they are stopped.
     #[cold]
+    pub fn skips(
+        &self,
+        warp: &Warp,
+        fault: impl FnOnce() -> Box<Fault>,
+    ) -> Result<bool, Box<Fault>> {
+        let Some(log) = &self.skipped else {
+            return Err(fault());
+        };
+        // The warp's next operation is the one after that which is running.
+        log.borrow_mut().add(warp.now.pc - 1, warp.id, fault);
+        Ok(false)
+    }
+
     fn wrong(
         &self,
         space: NamedSpace,
@@ -141,9 +172,8 @@ impl BlockMemory<'_> {
         address: u64,
         bytes: u64,
         what: &str,
-        is_there: bool,
     ) -> Box<Fault> {
-        let (kind, what) = match is_there {
+        let (kind, what) = match self.has(space, warp, address, bytes) {
             true => {
                 let what = format!(
                     "a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}"

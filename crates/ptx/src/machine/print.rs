@@ -91,8 +91,10 @@ fn read(
 ) -> Result<u64, Box<Fault>> {
     let space = windows::of(address);
     let place = address - windows::base(space).unwrap_or(0);
-    memory.check(space, warp, place, bytes, lane as u32, what)?;
-    Ok(memory.read(space, warp, place, bytes as u8, lane))
+    match memory.allows(space, warp, place, bytes, lane as u32, what)? {
+        true => Ok(memory.read(space, warp, place, bytes as u8, lane)),
+        false => Ok(0),
+    }
 }
 
 /// The string at a generic address, as a lane sees it, up to `most` bytes of it.

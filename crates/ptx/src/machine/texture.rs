@@ -72,11 +72,10 @@ fn descriptor(
     let space = NamedSpace::Global;
     let wrong = |what| Fault::new(FaultKind::Operand, Some(lane as u32), what);
     let last = handle.wrapping_add(BYTES as u64 - 8);
-    let is_there = [handle, last].into_iter().all(|at| {
-        memory
-            .check(space, warp, at, 8, lane as u32, "load")
-            .is_ok()
-    });
+    let is_there = handle.is_multiple_of(8)
+        && [handle, last]
+            .into_iter()
+            .all(|at| memory.has(space, warp, at, 8));
     let mut bytes = [0; BYTES];
     for (index, byte) in bytes.iter_mut().enumerate().filter(|_| is_there) {
         *byte = memory.read(space, warp, handle + index as u64, 1, lane) as u8;
@@ -126,12 +125,14 @@ fn fetch<B: BlockSink>(
             if let Some(texel) = row[lane].texel {
                 let address = address(texture, texel);
                 warp.addresses[lane] = address;
-                inside |= 1 << lane;
                 bits = Some(read_texel(memory, warp, texture, address, lane)?);
+                inside |= u32::from(bits != Some(None)) << lane;
             }
             let channels = match bits {
                 None if op.takes_index => [0; 4],
-                bits => channels(texture, bits),
+                None => channels(texture, None),
+                Some(None) => [0; 4],
+                Some(texel) => channels(texture, texel),
             };
             match op.channel {
                 Some(channel) => results(warp, op, lane, number, channels[usize::from(channel)]),
@@ -284,17 +285,19 @@ fn address(texture: &TextureDescriptor, [x, y, z]: [i64; 3]) -> u64 {
     texture.address.wrapping_add(row).wrapping_add(column)
 }
 
-/// The bits of a texel's channels, widened by their kind.
+/// The bits of a texel's channels, widened by their kind; none if it was left out.
 fn read_texel(
     memory: &mut BlockMemory<'_>,
     warp: &Warp,
     texture: &TextureDescriptor,
     address: u64,
     lane: usize,
-) -> Result<[u32; 4], Box<Fault>> {
+) -> Result<Option<[u32; 4]>, Box<Fault>> {
     let space = NamedSpace::Global;
     let bytes = texture.texel_bytes();
-    memory.check(space, warp, address, bytes, lane as u32, "texture read")?;
+    if !memory.allows(space, warp, address, bytes, lane as u32, "texture read")? {
+        return Ok(None);
+    }
     memory.note_bytes(space, warp, address, bytes, lane, false)?;
     let width = texture.channel_bytes;
     let mut channels = [0; 4];
@@ -307,7 +310,7 @@ fn read_texel(
             _ => bits,
         };
     }
-    Ok(channels)
+    Ok(Some(channels))
 }
 
 /// What a program gets of a texel, or of the border: floats, or integers as they are.
@@ -345,9 +348,13 @@ fn surface<B: BlockSink>(
     let bytes = u64::from(op.width) * op.registers.len() as u64;
     let (mut accessed, what) = (0, if op.is_store { "store" } else { "load" });
     for lane in lanes_of(lanes) {
-        let address = surface_address(warp, op, texture, bytes, lane)?;
+        let mut address = surface_address(memory, warp, op, texture, bytes, lane)?;
+        if let Some(place) = address
+            && !memory.allows(space, warp, place, bytes, lane as u32, what)?
+        {
+            address = None;
+        }
         if let Some(address) = address {
-            memory.check(space, warp, address, bytes, lane as u32, what)?;
             memory.note_bytes(space, warp, address, bytes, lane, op.is_store)?;
             warp.addresses[lane] = address;
             accessed |= 1 << lane;
@@ -378,6 +385,7 @@ fn surface<B: BlockSink>(
 
 /// Where a lane accesses a surface; `None` if it is outside and does nothing then.
 fn surface_address(
+    memory: &BlockMemory<'_>,
     warp: &Warp,
     op: &SurfaceOp,
     texture: &TextureDescriptor,
@@ -397,12 +405,15 @@ fn surface_address(
             SurfaceOutside::Clamp => given.clamp(0, last.max(0)),
             SurfaceOutside::Zero => return Ok(None),
             SurfaceOutside::Trap => {
-                let name = ["x", "y", "z"][direction];
-                let what = format!(
-                    "an access of {bytes} bytes at {name} = {given} is outside the surface, whose \
-                     last place there is {last}"
-                );
-                return Err(Fault::new(FaultKind::OutOfBounds, Some(lane as u32), what));
+                memory.skips(warp, || {
+                    let name = ["x", "y", "z"][direction];
+                    let what = format!(
+                        "an access of {bytes} bytes at {name} = {given} is outside the surface, \
+                         whose last place there is {last}"
+                    );
+                    Fault::new(FaultKind::OutOfBounds, Some(lane as u32), what)
+                })?;
+                return Ok(None);
             }
         };
     }

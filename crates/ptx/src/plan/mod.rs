@@ -22,7 +22,7 @@ use crate::arguments::{Argument, ArgumentError};
 use crate::decode::Kernel;
 use crate::device::{Device, DeviceError, Loaded, PtxModule};
 use crate::error::PtxError;
-use crate::machine::{LaunchConfig, LaunchError, Options, Stats};
+use crate::machine::{LaunchConfig, LaunchError, Options, SkippedAccess, Stats};
 use crate::names;
 use crate::sink::LaunchSink;
 
@@ -336,6 +336,12 @@ impl Session {
     /// Takes what kernels have printed since this was last called.
     pub fn take_printed(&mut self) -> Vec<u8> {
         self.device.take_printed()
+    }
+
+    /// Takes the accesses that kernels left out since this was last called
+    /// ([`OnFault::Continue`](crate::OnFault::Continue)).
+    pub fn take_skipped(&mut self) -> Vec<SkippedAccess> {
+        self.device.take_skipped()
     }
 
     /// What is in a buffer now.

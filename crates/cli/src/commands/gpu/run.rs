@@ -12,6 +12,7 @@ use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options};
 use reuselens_warp::file::WarpWriter;
 
 use super::watch::MeteredSink;
+use crate::cuda::{OnFaultName, warn_of_skipped};
 use crate::exit::{Outcome, Usage};
 use crate::files::{refuse_source, unreadable};
 use crate::say::{self, say};
@@ -61,6 +62,9 @@ pub struct Args {
     /// Stop a launch after this number of instructions of its warps
     #[arg(long, value_name = "N", default_value_t = 1 << 40)]
     max_instructions: u64,
+    /// When a kernel accesses memory out of bounds, or not aligned
+    #[arg(long, value_enum, default_value = "stop", value_name = "WHAT")]
+    on_fault: OnFaultName,
     /// Look for races between the threads of a block
     #[arg(long)]
     check_races: bool,
@@ -91,19 +95,24 @@ fn sizes(text: &str) -> Result<[u32; 3], String> {
 }
 
 impl Args {
+    /// How kernels run.
+    fn options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            threads: self.threads.map_or(defaults.threads, usize::from),
+            seed: self.seed,
+            max_instructions: self.max_instructions,
+            on_fault: self.on_fault.into(),
+            check_races: self.check_races,
+            ..defaults
+        }
+    }
+
     /// Runs the kernels.
     pub fn run(self) -> Outcome {
         let plan = self.plan()?;
         let outs = self.outs()?;
-        let mut options = Options {
-            seed: self.seed,
-            max_instructions: self.max_instructions,
-            check_races: self.check_races,
-            ..Options::default()
-        };
-        if let Some(threads) = self.threads {
-            options.threads = usize::from(threads);
-        }
+        let options = self.options();
         let mut session = plan
             .prepare(self.memory_limit.get(), &options)
             .map_err(|error| self.where_buffers_are(error))?;
@@ -300,6 +309,7 @@ impl Args {
             });
             sink.end();
             say::bytes(&session.take_printed())?;
+            warn_of_skipped(&session.take_skipped());
             let done = done?;
             if !self.quiet {
                 say!("{}", repeats(&done))?;
