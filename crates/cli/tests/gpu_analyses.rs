@@ -337,3 +337,60 @@ fn gpu_analyses_reject_impossible_requests() {
         refused(&run(&["map", "sta.rlwarp", "--lanes", "24"]), 1).contains("whole number of warps")
     );
 }
+
+/// A kernel that reads global memory with a stride, and that passes it on through shared memory.
+const SHARING: &str = ".version 7.0
+.target sm_70
+.address_size 64
+.shared .align 4 .b8 room[256];
+.visible .entry k(.param .u64 a)
+{
+.reg .b32 %r<9>; .reg .b64 %x<9>;
+ld.param.u64 %x1, [a]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r2, %r1, 8, %r2;
+mad.wide.u32 %x2, %r2, 4, %x1; ld.global.u32 %r3, [%x2];
+mov.u32 %r4, room; mad.lo.u32 %r4, %r1, 4, %r4; st.shared.u32 [%r4], %r3;
+ret;
+}
+";
+
+#[test]
+fn map_offers_nothing_where_threads_share_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| reuselens(folder.path(), words);
+    let stream = |name: &str, text: &str| {
+        let (ptx, stream) = (format!("{name}.ptx"), format!("{name}.rlwarp"));
+        std::fs::write(folder.path().join(&ptx), text).unwrap();
+        said(&run(&[
+            "run",
+            &ptx,
+            "--entry",
+            "k",
+            "--grid",
+            "8",
+            "--block",
+            "64",
+            "--arg",
+            "zeros:i32:1024",
+            "-o",
+            &stream,
+        ]));
+        stream
+    };
+    let shared = stream("shared", SHARING);
+    let why = "k: its threads exchange data in shared memory";
+    let text = said(&run(&["map", &shared]));
+    assert!(text.starts_with(why) && !text.contains("Next:"), "{text}");
+    let error = refused(&run(&["map", &shared, "-o", "map.u32"]), 1);
+    assert!(
+        error.contains(why) && error.contains("nothing was written"),
+        "{error}"
+    );
+    assert!(!folder.path().join("map.u32").exists());
+    // The same accesses of global memory alone gain.
+    let alone = stream("alone", &SHARING.replace("st.shared.u32 [%r4], %r3;", ""));
+    let text = said(&run(&["map", &alone, "--keep-layout", "-o", "map.u32"]));
+    assert!(text.contains("A stream does not have barriers"), "{text}");
+    // What people bring is looked at.
+    let text = said(&run(&["map", &shared, "--mapping", "map.u32"]));
+    assert!(text.contains("data where it is"), "{text}");
+}

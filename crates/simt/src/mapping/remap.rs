@@ -90,6 +90,7 @@ impl Mapping {
             sizes: run.sizes.clone(),
             grain: run.grain,
             is_last: run.is_last,
+            uses_shared: run.uses_shared,
         })
     }
 }

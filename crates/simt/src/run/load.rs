@@ -125,12 +125,14 @@ fn read(
     let mut numbering = Numbering::new(loading.grain);
     let mut raw: BTreeMap<u32, RawBlock> = BTreeMap::new();
     let mut batch = WarpBatch::new();
+    let mut uses_shared = false;
     let is_last = loop {
         match source.next(&mut batch)? {
             WarpStep::Batch => {}
             WarpStep::Launch(_) => break false,
             WarpStep::End => break true,
         }
+        uses_shared = uses_shared || batch.rows().any(|row| row.space == Space::Shared);
         for row in batch.rows().filter(|row| loading.spaces.has(row.space)) {
             let block = raw.entry(row.block).or_default();
             block.add(&row, loading.grain, &mut numbering);
@@ -154,6 +156,7 @@ fn read(
         sizes,
         grain: loading.grain,
         is_last,
+        uses_shared,
     })
 }
 

@@ -25,6 +25,7 @@ pub struct KernelRun {
     pub(crate) sizes: Vec<u8>,
     pub(crate) grain: Grain,
     pub(crate) is_last: bool,
+    pub(crate) uses_shared: bool,
 }
 
 /// The stream of memory instructions of one block: all its threads in lockstep.
@@ -118,6 +119,12 @@ impl KernelRun {
     /// The launch.
     pub fn launch(&self) -> &Launch {
         &self.launch
+    }
+
+    /// Whether the launch accesses shared memory, whichever memory is looked at: threads of a block
+    /// exchange data there.
+    pub fn uses_shared(&self) -> bool {
+        self.uses_shared
     }
 
     /// The blocks that access the memory looked at, in order of their numbers.

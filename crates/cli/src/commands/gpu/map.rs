@@ -110,6 +110,9 @@ impl Args {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
         }
+        if run.uses_shared() && self.mapping.is_none() && self.groups.is_none() {
+            return self.offer_nothing(&run);
+        }
         self.write_hypergraph(&run)?;
         let threads = counted(run.threads(), "thread", "threads");
         let meter = Meter::busy(format!("mapping {threads}"), self.output.quiet);
@@ -149,6 +152,21 @@ impl Args {
         let sections: [SheetSection; 1] = [diff::section("Change", before, after)];
         self.output
             .html(|| sheet(&format!("{called}, re-mapped"), &facts, &sections))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says why there is no mapping: threads that exchange data cannot change places.
+    fn offer_nothing(&self, run: &KernelRun) -> Outcome {
+        let why = format!(
+            "{}: its threads exchange data in shared memory, and work that moves to another block \
+             misses it, so no other order of threads is offered; --mapping FILE shows what one of \
+             your own gains",
+            self.input.called(run)
+        );
+        if self.o.is_some() || self.hgr.is_some() {
+            anyhow::bail!("{why}; nothing was written");
+        }
+        self.output.say(&why)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -197,6 +215,9 @@ impl Args {
             }
         }
         let gained = if self.keep_layout { kept } else { moved };
+        if self.mapping.is_none() && gains(gained) {
+            lines.push("A stream does not have barriers, shuffles and votes: where the kernel has some, its threads cannot change places.".to_owned());
+        }
         if self.o.is_none() && self.mapping.is_none() && gains(gained) {
             let output = &self.output;
             let written = output.html.is_some() || output.csv.is_some() || self.hgr.is_some();
