@@ -1,8 +1,6 @@
 //! Bad accesses of every kind: they stop the kernel, or are left out and counted.
 
-mod common;
-
-use common::Run;
+use crate::common::Run;
 use reuselens_ptx::{
     AddressMode, Argument, BlockSink, ChannelKind, FaultKind, LaunchError, LaunchSink, OnFault,
     Options, SkippedAccess, TextureDescriptor, WarpAccess,
