@@ -34,8 +34,8 @@ pub(super) struct SourceFrame {
     entry: Option<UnitOffset>,
 }
 
-/// The frames of an instruction, the innermost first, those of which nothing is known too. Paths may have replaced characters:
-/// see [`ExactPaths::restore`].
+/// The frames of an instruction, the innermost first, also those of which nothing is known. Paths
+/// may have replaced characters: see [`ExactPaths::restore`].
 pub(super) fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<SourceFrame> {
     let mut frames = Vec::new();
     let Ok(mut found) = code.find_frames(address) else {

@@ -27,9 +27,9 @@ struct KernelState {
     block: Option<u32>,
     warp: Option<u32>,
     phase: u32,
-    /// Lanes that wait at a barrier. Each group of lanes that have parted has a line of its own, and
-    /// may access memory before it: the phase after the barrier begins with what a lane does that
-    /// has waited.
+    /// Lanes that wait at a barrier. Each group of lanes that have parted has a line of its own,
+    /// and may access memory before it: the phase after the barrier begins with what a lane does
+    /// that has waited.
     waiting: u32,
     position: u64,
     /// Instruction lines of the warp that are still to come.
