@@ -7,7 +7,8 @@ use super::reference::programs::Random;
 
 /// Functions of a program, each of which calls those after it and itself.
 const FUNCTIONS: u64 = 4;
-/// Choices that a program makes when it runs: then it ends.
+/// Choices that a program makes when it runs, then it ends; and its most rounds, for one without
+/// choices.
 const CHOICES: u32 = 700;
 
 /// Choices after which a program ends soon: what is chosen then is 0, so nothing is called, and
@@ -57,7 +58,7 @@ pub fn source(seed: u64) -> String {
         seed = seed * 1103515245 + {};
         data[i] = seed >> 16;
     }}
-    while (next < {CHOICES}) f0(0);
+    for (int round = 0; round < {CHOICES} && next < {CHOICES}; round++) f0(0);
 }}\n",
         12345 + 2 * seed
     );
