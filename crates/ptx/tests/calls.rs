@@ -467,6 +467,41 @@ fn lists_of_targets_choose_like_prototypes() {
     assert_eq!(found[..8], [1, 2, 3, 6, 10, 15, 21, 28]);
 }
 
+#[test]
+fn calls_with_the_same_list_or_sizes_lead_to_the_same_functions() {
+    let body = "list: .calltargets gone, one, sum; other: .callprototype (.param .b32 _) _ (.param .b32 _);\n\
+        mov.u64 %x4, one; setp.gt.u32 %p1, %r1, 2; @%p1 mov.u64 %x4, sum; st.param.b32 [a0], %r1;\n\
+        call (r0), %x4, (a0), list; ld.param.b32 %r3, [r0];\n\
+        { call (r0), %x4, (a0), list; ld.param.b32 %r4, [r0]; add.u32 %r3, %r3, %r4; }\n\
+        call (r0), %x4, (a0), proto; ld.param.b32 %r4, [r0]; add.u32 %r3, %r3, %r4;\n\
+        call (r0), %x4, (a0), other; ld.param.b32 %r2, [r0]; add.u32 %r2, %r2, %r3;";
+    let found = launched(&kernel(FUNCTIONS, body), 8, None).unwrap();
+    assert_eq!(found[..8], [4, 8, 12, 24, 40, 60, 84, 112]);
+}
+
+/// Why the kernel with these functions and that body is refused.
+fn refusal(functions: &str, body: &str) -> String {
+    let run = Run::new(&kernel(functions, body), Options::default());
+    let ready = run.device.kernel(run.module(), "k", &run.options);
+    ready.unwrap_err().to_string()
+}
+
+#[test]
+fn kernels_that_need_a_function_by_name_are_refused_if_it_cannot_be_run() {
+    // `bad` is decoded before `good`, which calls it by name.
+    let functions = ".func good(.param .b32 a) { call bad, (a); ret; }
+.func bad(.param .b32 a) { frob; call good, (a); ret; }
+.global .u64 table[1] = {bad};";
+    let through = "to_bad: .callprototype _ (.param .b32 _); mov.u64 %x4, bad;\n\
+        setp.ne.u32 %p1, 0, 0; @%p1 call %x4, (a0), to_bad; mov.u32 %r2, 5;";
+    let message = refusal(functions, &format!("@%p1 call good, (a0); {through}"));
+    assert!(message.contains("line 5, column 28: `frob`"), "{message}");
+    assert_eq!(
+        launched(&kernel(functions, through), 1, None).unwrap()[0],
+        5
+    );
+}
+
 /// The sum of all numbers up to the one in `count`, in thread 0.
 fn deep(count: u32, stack: Option<u64>) -> Result<Vec<u32>, KernelError> {
     let body = format!(

@@ -359,7 +359,7 @@ impl<'a> KernelDecoder<'a> {
 /// lists.
 fn work(function: &FunctionAst) -> usize {
     let of = |statement: &Statement| match statement {
-        Statement::Targets(_, labels) => labels.len(),
+        Statement::Targets(_, names) | Statement::CallTargets(_, names) => names.len(),
         _ => 1,
     };
     let body = function.body.iter().flatten().map(of).sum::<usize>();

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use super::Symbols;
 use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
 use super::lines::LineTable;
-use super::scope::{Binding, BodyScope, Scope};
+use super::routine::CallSizes;
+use super::scope::{Binding, BodyScope, CallChoice, Scope};
 use crate::error::{Position, PtxError};
 use crate::lanes::{Form, Isa, Slots};
 use crate::syntax::ast::{Ast, FunctionAst, Variable};
@@ -48,10 +49,17 @@ pub struct KernelDecoder<'a> {
     pub local_align: u64,
     /// Routines whose bodies have to be decoded.
     pub waiting: Vec<(u32, &'a FunctionAst)>,
-    /// Which of the routines a kernel cannot do without: those that are called by name.
-    pub needed: Vec<bool>,
+    /// Routines by the names of their functions.
+    pub routine_numbers: HashMap<&'a str, u32>,
+    /// Calls of routines by name: the routine that calls (`NONE` is the kernel), and the other one.
+    pub named_calls: Vec<(u32, u32)>,
+    /// Functions with a body that pointers may lead to, by their sizes, without those that are
+    /// routines already. None before the first call through a pointer.
+    pub taken: Option<HashMap<CallSizes, Vec<&'a FunctionAst>>>,
     /// Functions by their names, as far as they were called.
     pub functions: HashMap<&'a str, &'a FunctionAst>,
+    /// Variables outside functions by their names, as far as one was looked for.
+    variables: HashMap<&'a str, &'a Variable>,
     /// Statements of functions that were put in the places of their calls.
     pub inlined: usize,
     constants: HashMap<u32, u32>,
@@ -89,8 +97,11 @@ impl<'a> KernelDecoder<'a> {
             local_bytes: 0,
             local_align: 1,
             waiting: Vec::new(),
-            needed: Vec::new(),
+            routine_numbers: HashMap::new(),
+            named_calls: Vec::new(),
+            taken: None,
             functions: HashMap::new(),
+            variables: HashMap::new(),
             inlined: 0,
             constants: HashMap::new(),
             wide_constants: HashMap::new(),
@@ -199,6 +210,15 @@ impl<'a> KernelDecoder<'a> {
             .flat_map(|frame| frame.scopes.iter().rev())
     }
 
+    /// What calls with a label that is declared here may lead to, from now on.
+    pub fn remember_choice(&mut self, label: &str, choice: CallChoice) {
+        let scopes = self.frames.last_mut().map(|frame| &mut frame.scopes[..]);
+        let mut scopes = scopes.unwrap_or_default().iter_mut().rev();
+        if let Some(scope) = scopes.find(|scope| scope.chosen(label).is_some()) {
+            scope.choice(label, choice);
+        }
+    }
+
     /// The innermost scope.
     pub fn scope(&mut self) -> &mut Scope {
         let frame = self.frames.last_mut().expect("a body is being decoded");
@@ -240,7 +260,12 @@ impl<'a> KernelDecoder<'a> {
         if let Some(error) = ast.refused.get(name) {
             return Err(error.clone());
         }
-        let Some(variable) = ast.variables.iter().find(|variable| variable.name == name) else {
+        if self.variables.is_empty() {
+            for variable in &ast.variables {
+                self.variables.entry(&variable.name).or_insert(variable);
+            }
+        }
+        let Some(&variable) = self.variables.get(name) else {
             return Ok(None);
         };
         Ok(Some(match variable.space {

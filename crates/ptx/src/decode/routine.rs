@@ -4,6 +4,8 @@
 //! A routine's variables, parameters and results are in a frame of local memory, whose address a
 //! register has; the machine makes the frame, and copies arguments and results.
 
+use std::collections::HashMap;
+
 use super::callees::CallParts;
 use super::decoder::KernelDecoder;
 use super::kernel::{CallOp, Callee, Code, FramePlace, KnownFunction, NONE, NamedSpace, Routine};
@@ -38,8 +40,7 @@ impl<'a> KernelDecoder<'a> {
     ) -> Result<(), PtxError> {
         self.takes(function, results, arguments)?;
         let routine = self.routine_of(function)?;
-        let by_kernel = self.routine == NONE;
-        self.needed[routine as usize] |= by_kernel || self.needed[self.routine as usize];
+        self.named_calls.push((self.routine, routine));
         let callee = Callee::Routine(routine);
         self.call_op(
             callee,
@@ -59,11 +60,11 @@ impl<'a> KernelDecoder<'a> {
                 call.callee
             )));
         };
-        let choice = self.scopes().find_map(|scope| scope.chosen(label)).cloned();
-        let Some(choice) = choice else {
+        let choice = self.scopes().find_map(|scope| scope.chosen(label));
+        let Some(choice) = choice.cloned() else {
             return Err(self.error(format!("there is no prototype {label} before this")));
         };
-        let prototype = self.candidates(&choice)?;
+        let prototype = self.candidates(label, choice)?;
         let fits = prototype.params.len() == call.arguments.len()
             && prototype.returns.len() == call.results.len();
         if !fits {
@@ -84,42 +85,75 @@ impl<'a> KernelDecoder<'a> {
     }
 
     /// Makes routines of the functions that a call may lead to. Returns what they take and return.
-    fn candidates(&mut self, choice: &CallChoice) -> Result<Prototype, PtxError> {
+    /// Cost: a look-up, if an earlier call had the same list of functions or the same sizes.
+    fn candidates(&mut self, label: &str, choice: CallChoice) -> Result<Prototype, PtxError> {
         let names = match choice {
-            CallChoice::Fitting(_) => self.symbols.callees.taken.clone(),
-            CallChoice::Listed(names) => names.clone(),
+            CallChoice::Fitting(prototype) => {
+                let sizes = CallSizes::of(&prototype.params, &prototype.returns);
+                for function in self.fitting(&sizes) {
+                    self.routine_of(function)?;
+                }
+                return Ok(prototype);
+            }
+            CallChoice::Known(prototype) => return Ok(prototype),
+            CallChoice::Listed(names) => names,
         };
-        let mut prototype = match choice {
-            CallChoice::Fitting(prototype) => Some(prototype.clone()),
-            CallChoice::Listed(_) => None,
-        };
-        for name in names {
-            let Some(function) = self.function(&name) else {
+        let mut chosen: Option<(CallSizes, Prototype)> = None;
+        for name in &names {
+            let Some(function) = self.function(name) else {
                 return Err(self.error(format!("there is no function {name}")));
             };
-            let is_fitting = prototype.as_ref().is_none_or(|wanted| {
-                are_alike(&wanted.params, &function.params)
-                    && are_alike(&wanted.returns, &function.returns)
-            });
-            if !is_fitting || function.body.is_none() || function.refused.is_some() {
+            if function.body.is_none() || function.refused.is_some() {
                 continue;
             }
-            prototype.get_or_insert_with(|| Prototype {
-                returns: function.returns.clone(),
-                params: function.params.clone(),
+            let sizes = CallSizes::of(&function.params, &function.returns);
+            let (wanted, _) = chosen.get_or_insert_with(|| {
+                let prototype = Prototype {
+                    returns: function.returns.clone(),
+                    params: function.params.clone(),
+                };
+                (sizes.clone(), prototype)
             });
-            self.routine_of(function)?;
+            if *wanted == sizes {
+                self.routine_of(function)?;
+            }
         }
-        prototype.ok_or_else(|| {
-            self.unsupported("none of the functions that this call may lead to has a body")
-        })
+        let Some((_, prototype)) = chosen else {
+            return Err(
+                self.unsupported("none of the functions that this call may lead to has a body")
+            );
+        };
+        self.remember_choice(label, CallChoice::Known(prototype.clone()));
+        Ok(prototype)
+    }
+
+    /// The functions of these sizes that pointers may lead to and that have a body: the first time
+    /// that they are asked for; none later.
+    fn fitting(&mut self, sizes: &CallSizes) -> Vec<&'a FunctionAst> {
+        if self.taken.is_none() {
+            let mut taken: HashMap<CallSizes, Vec<&'a FunctionAst>> = HashMap::new();
+            let symbols = self.symbols;
+            for name in &symbols.callees.taken {
+                let function = self.function(name);
+                if let Some(function) = function.filter(|one| one.body.is_some())
+                    && function.refused.is_none()
+                {
+                    let sizes = CallSizes::of(&function.params, &function.returns);
+                    taken.entry(sizes).or_default().push(function);
+                }
+            }
+            self.taken = Some(taken);
+        }
+        let taken = self.taken.as_mut();
+        taken
+            .and_then(|taken| taken.remove(sizes))
+            .unwrap_or_default()
     }
 
     /// The number of the routine with the body of a function.
     fn routine_of(&mut self, function: &'a FunctionAst) -> Result<u32, PtxError> {
-        let mut known = self.kernel.routines.iter();
-        if let Some(number) = known.position(|routine| routine.name == function.name) {
-            return Ok(number as u32);
+        if let Some(&number) = self.routine_numbers.get(function.name.as_str()) {
+            return Ok(number);
         }
         self.frame_register()?;
         let number = self.kernel.routines.len() as u32;
@@ -127,7 +161,7 @@ impl<'a> KernelDecoder<'a> {
             name: function.name.clone(),
             ..Routine::default()
         });
-        self.needed.push(false);
+        self.routine_numbers.insert(&function.name, number);
         self.waiting.push((number, function));
         Ok(number)
     }
@@ -166,6 +200,7 @@ impl<'a> KernelDecoder<'a> {
 
     /// Decodes the bodies of all routines, after that of the kernel.
     pub fn routines(&mut self) -> Result<(), PtxError> {
+        let mut failed = Vec::new();
         while let Some((number, function)) = self.waiting.pop() {
             self.routine = number;
             (self.local_next, self.local_bytes, self.local_align) = (0, 0, FRAME_ALIGN);
@@ -176,10 +211,8 @@ impl<'a> KernelDecoder<'a> {
             self.kernel.routines[number as usize].entry = entry;
             let done = self.routine_body(function);
             if let Err(error) = done {
-                if self.needed[number as usize] {
-                    return Err(error);
-                }
                 self.instead_of_body(number, function, &error)?;
+                failed.push((number, error));
             }
             let routine = &mut self.kernel.routines[number as usize];
             let bytes = self.local_bytes + RETURN_BYTES;
@@ -188,8 +221,34 @@ impl<'a> KernelDecoder<'a> {
             let end = [self.kernel.narrow, self.kernel.wide, self.kernel.predicates];
             routine.registers = std::array::from_fn(|file| first[file]..end[file]);
         }
+        let needed = self.needed_routines();
+        if let Some((_, error)) = failed
+            .into_iter()
+            .find(|(number, _)| needed[*number as usize])
+        {
+            return Err(error);
+        }
         self.known_functions();
         Ok(())
+    }
+
+    /// Which of the routines the kernel cannot do without: those that it calls by name, and those
+    /// that such a routine calls by name.
+    fn needed_routines(&self) -> Vec<bool> {
+        let mut calls: HashMap<u32, Vec<u32>> = HashMap::new();
+        for &(caller, callee) in &self.named_calls {
+            calls.entry(caller).or_default().push(callee);
+        }
+        let mut needed = vec![false; self.kernel.routines.len()];
+        let mut callers = vec![NONE];
+        while let Some(caller) = callers.pop() {
+            for callee in calls.remove(&caller).unwrap_or_default() {
+                if !std::mem::replace(&mut needed[callee as usize], true) {
+                    callers.push(callee);
+                }
+            }
+        }
+        needed
     }
 
     fn routine_body(&mut self, function: &'a FunctionAst) -> Result<(), PtxError> {
@@ -252,16 +311,12 @@ impl<'a> KernelDecoder<'a> {
         if !callees.any(|callee| matches!(callee, Callee::Register(_))) {
             return;
         }
-        let routines = self.kernel.routines.iter().zip(0..);
-        let numbers: std::collections::HashMap<&str, u32> = routines
-            .map(|(routine, number)| (routine.name.as_str(), number))
-            .collect();
         let taken = self.symbols.callees.taken.iter();
         let known = taken.filter_map(|name| {
             Some(KnownFunction {
                 address: *self.symbols.functions.get(name)?,
                 name: name.clone(),
-                routine: numbers.get(name.as_str()).copied(),
+                routine: self.routine_numbers.get(name.as_str()).copied(),
             })
         });
         let mut known: Vec<KnownFunction> = known.collect();
@@ -270,8 +325,20 @@ impl<'a> KernelDecoder<'a> {
     }
 }
 
-/// Whether parameters have the same sizes.
-fn are_alike(some: &[Variable], others: &[Variable]) -> bool {
-    let size = |variable: &Variable| variable.size;
-    some.iter().map(size).eq(others.iter().map(size))
+/// Bytes of what a function takes and returns: a pointer may lead to functions of the same sizes as
+/// its prototype.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallSizes {
+    params: Vec<Option<u64>>,
+    returns: Vec<Option<u64>>,
+}
+
+impl CallSizes {
+    fn of(params: &[Variable], returns: &[Variable]) -> CallSizes {
+        let sizes = |variables: &[Variable]| variables.iter().map(|one| one.size).collect();
+        CallSizes {
+            params: sizes(params),
+            returns: sizes(returns),
+        }
+    }
 }

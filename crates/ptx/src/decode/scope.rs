@@ -43,6 +43,8 @@ pub enum CallChoice {
     Fitting(Prototype),
     /// These.
     Listed(Vec<String>),
+    /// Those of a list that are routines already, which take and return this.
+    Known(Prototype),
 }
 
 impl Scope {
