@@ -66,6 +66,67 @@ fn variables_that_are_defined_nowhere_are_errors_of_the_kernels_that_use_them() 
 }
 
 #[test]
+fn many_declarations_are_read_and_a_definition_stays_one() {
+    // Each is looked up among all that are defined.
+    let declared = |at: u32| format!(".extern .global .u32 v{at};\n");
+    let all: String = (0..100_000).map(declared).collect();
+    let kernel = ".visible .entry k(.param .u64 a) {\n .reg .u64 %x<2>; .reg .u32 %r<2>;\n\
+        ld.param.u64 %x1, [a]; ld.global.u32 %r1, [v7];\n\
+        st.global.v4.u32 [%x1], {%r1, %r1, %r1, %r1};\n ret;\n}\n";
+    let text = format!(
+        "{all}.visible .global .u32 v7 = 12;\n{}{kernel}",
+        declared(7)
+    );
+    assert_eq!(four_words(&[&text]), [12; 4]);
+}
+
+#[test]
+fn variables_of_refused_types_are_of_their_own_file_only() {
+    let bad = ".global .texref t;\n.visible .entry other() {\n .reg .u64 %x<2>;\n\
+        mov.u64 %x1, t;\n ret;\n}\n";
+    let ready = |files: &[&str], name: &str| {
+        let linked = PtxModule::link(files.iter().map(|file| parsed(file)).collect());
+        let mut device = Device::new();
+        let module = device.load(linked).unwrap();
+        device.kernel(&module, name, &Options::default()).map(drop)
+    };
+    for linkage in ["", ".visible "] {
+        let good = format!(
+            "{linkage}.global .align 4 .u32 t = 6;\n.visible .entry k(.param .u64 a) {{\n\
+             .reg .u64 %x<2>; .reg .u32 %r<2>;\n ld.param.u64 %x1, [a];\n ld.global.u32 %r1, [t];\n\
+             st.global.v4.u32 [%x1], {{%r1, %r1, %r1, %r1}};\n ret;\n}}\n"
+        );
+        for files in [[bad, &good], [&good, bad]] {
+            assert_eq!(four_words(&files), [6; 4]);
+            let message = ready(&files, "other").unwrap_err().to_string();
+            assert!(message.contains("texture references"), "{message}");
+        }
+    }
+    // A definition counts more than a declaration that is not supported.
+    let declares = ".extern .global .texref t;\n";
+    let defines = ".visible .global .align 4 .u32 t = 6;\n.visible .entry k() {\n .reg .u64 %x<2>;\n\
+        mov.u64 %x1, t;\n ret;\n}\n";
+    for files in [[declares, defines], [defines, declares]] {
+        ready(&files, "k").unwrap();
+    }
+    ready(&[&format!("{declares}{defines}")], "k").unwrap();
+    ready(&[&format!("{defines}{declares}")], "k").unwrap();
+}
+
+/// Two files with a variable of one name each, which one of them shows to others.
+#[test]
+fn own_variables_stay_own_beside_those_of_later_files() {
+    let own = ".global .align 4 .u32 t = 6;\n.visible .func (.param .b32 r) six() {\n\
+        .reg .u32 %r<2>;\n ld.global.u32 %r1, [t];\n st.param.b32 [r], %r1;\n ret;\n}\n";
+    let shown = ".visible .global .align 4 .u32 t = 7;\n.extern .func (.param .b32 r) six();\n\
+        .visible .entry k(.param .u64 a) {\n .reg .u64 %x<2>; .reg .u32 %r<3>; .param .b32 q;\n\
+        ld.param.u64 %x1, [a]; ld.global.u32 %r1, [t];\n call (q), six; ld.param.b32 %r2, [q];\n\
+        st.global.v4.u32 [%x1], {%r1, %r2, %r1, %r2};\n ret;\n}\n";
+    assert_eq!(four_words(&[own, shown]), [7, 6, 7, 6]);
+    assert_eq!(four_words(&[shown, own]), [7, 6, 7, 6]);
+}
+
+#[test]
 fn shared_memory_of_the_launch_needs_no_definition() {
     let text = ".extern .shared .align 16 .b8 room[];\n";
     let kernel = ".visible .entry k() {\n .reg .u32 %r<2>;\n mov.u32 %r1, room;\n ret;\n}\n";

@@ -13,17 +13,30 @@ use crate::error::PtxError;
 pub fn link(files: Vec<Ast>) -> Ast {
     let mut all = Ast::default();
     let (mut taken, mut declared) = (HashSet::new(), Vec::new());
+    // Of names in several files, those that any file shows to others stay as they are.
+    let shown = files.iter().flat_map(|file| {
+        let is_shown = |name: &&String| !file.locals.contains(*name);
+        names(file).filter(is_shown).cloned()
+    });
+    let shown: HashSet<String> = shown.collect();
     for (index, mut file) in files.into_iter().enumerate() {
         all.linked.push(file_name(&file, index));
-        let renaming = Renaming::new(&file, index, &taken, all.files.len() as u32);
+        let is_taken = |name: &String| shown.contains(name) || taken.contains(name);
+        let renaming = Renaming::new(&file, index, is_taken, all.files.len() as u32);
         renaming.apply(&mut file);
-        let variables = file.variables.iter().map(|variable| &variable.name);
-        let functions = file.functions.iter().map(|function| &function.name);
-        taken.extend(variables.chain(functions).cloned());
+        taken.extend(names(&file).cloned());
         add(&mut all, &mut declared, file, index);
     }
     one_of_each(&mut all, declared);
     all
+}
+
+/// The names of a file's variables, those that are refused among them, and functions. A name may
+/// come several times.
+fn names(file: &Ast) -> impl Iterator<Item = &String> {
+    let variables = file.variables.iter().map(|variable| &variable.name);
+    let functions = file.functions.iter().map(|function| &function.name);
+    variables.chain(file.refused.keys()).chain(functions)
 }
 
 /// How people find a file among those that are linked: by its number, from 1, and by the source
@@ -52,9 +65,10 @@ struct Renaming {
 }
 
 impl Renaming {
-    /// `taken` are the names of earlier files, and `sources` the number of their sources.
-    fn new(file: &Ast, index: usize, taken: &HashSet<String>, sources: u32) -> Renaming {
-        let clash = file.locals.iter().filter(|name| taken.contains(*name));
+    /// `is_taken` is whether another file has a name, and `sources` the number of sources of
+    /// earlier files.
+    fn new(file: &Ast, index: usize, is_taken: impl Fn(&String) -> bool, sources: u32) -> Renaming {
+        let clash = file.locals.iter().filter(|name| is_taken(name));
         Renaming {
             names: clash
                 .map(|name| (name.clone(), format!("{name}$file{index}")))
@@ -213,6 +227,8 @@ fn one_of_each(all: &mut Ast, declared: Vec<Variable>) {
     let mut seen = HashSet::new();
     all.variables
         .retain(|variable| seen.insert(variable.name.clone()));
+    // What one file declares in a way that is not supported may be defined in another one.
+    all.refused.retain(|name, _| !seen.contains(name));
     for variable in declared {
         if !seen.insert(variable.name.clone()) {
             continue;

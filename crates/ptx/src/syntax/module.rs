@@ -1,6 +1,8 @@
 //! Parser of a whole PTX file: [`parse`] reads its directives, variables and functions into an
 //! [`Ast`].
 
+use std::collections::HashSet;
+
 use super::ast::{Ast, FunctionAst};
 use super::body;
 use super::cursor::Cursor;
@@ -17,16 +19,23 @@ use crate::error::PtxError;
 pub fn parse(text: &str) -> Result<Ast, PtxError> {
     let mut cursor = Cursor::new(lexer::tokens(text)?);
     let mut ast = Ast::default();
+    let mut defined = HashSet::new();
     if cursor.peek().text != ".version" {
         return Err(cursor.unexpected("`.version`, with which PTX begins"));
     }
     while cursor.peek().kind != TokenKind::End {
-        item(&mut cursor, &mut ast)?;
+        item(&mut cursor, &mut ast, &mut defined)?;
     }
     Ok(ast)
 }
 
-fn item(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+/// What begins with a directive. `defined` are the variables of the file so far, without those that
+/// are only declared.
+fn item(
+    cursor: &mut Cursor<'_>,
+    ast: &mut Ast,
+    defined: &mut HashSet<String>,
+) -> Result<(), PtxError> {
     let token = cursor.peek();
     match token.text {
         ".version" => version(cursor, ast),
@@ -56,7 +65,7 @@ fn item(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
             }
             Ok(())
         }
-        _ => linked(cursor, ast),
+        _ => linked(cursor, ast, defined),
     }
 }
 
@@ -123,7 +132,11 @@ fn debug_texts(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
 }
 
 /// A function or a variable, with what says who may see it.
-fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+fn linked(
+    cursor: &mut Cursor<'_>,
+    ast: &mut Ast,
+    defined: &mut HashSet<String>,
+) -> Result<(), PtxError> {
     let (mut is_external, mut is_local) = (false, true);
     loop {
         match cursor.peek().text {
@@ -141,7 +154,7 @@ fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
             ast.locals.extend(is_local.then(|| function.name.clone()));
             ast.functions.push(function);
         }
-        _ => variables(cursor, ast, is_external, is_local)?,
+        _ => variables(cursor, ast, defined, is_external, is_local)?,
     }
     Ok(())
 }
@@ -150,14 +163,19 @@ fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
 fn variables(
     cursor: &mut Cursor<'_>,
     ast: &mut Ast,
+    defined: &mut HashSet<String>,
     is_external: bool,
     is_local: bool,
 ) -> Result<(), PtxError> {
     let variables = match declaration::variables(cursor, is_external) {
         Ok(variables) => variables,
         Err(error) if error.is_unsupported() => {
-            let names = declaration::rest_of_names(cursor)?.into_iter();
-            ast.refused.extend(names.map(|name| (name, error.clone())));
+            for name in declaration::rest_of_names(cursor)? {
+                ast.locals.extend(is_local.then(|| name.clone()));
+                if !defined.contains(&name) {
+                    ast.refused.insert(name, error.clone());
+                }
+            }
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -166,8 +184,10 @@ fn variables(
         let name = variable.name.clone();
         if !is_external {
             ast.externs.remove(&name);
+            ast.refused.remove(&name);
+            defined.insert(name.clone());
             ast.locals.extend(is_local.then_some(name));
-        } else if !ast.variables.iter().any(|other| other.name == name) {
+        } else if !defined.contains(&name) {
             ast.externs.insert(name);
         }
     }
