@@ -31,9 +31,10 @@ fn reversed(x: i32) -> (i32, bool) {
     let digits = x.to_le_bytes();
     let digit = |k: usize| digits[(k + (x & 3) as usize) & 3];
     let r = i32::from_be_bytes([digit(0), digit(1), digit(2), digit(3)]);
-    match x < 0 {
-        true => (r, false),
-        false => (r.wrapping_neg(), true),
+    if x < 0 {
+        (r, false)
+    } else {
+        (r.wrapping_neg(), true)
     }
 }
 
@@ -487,6 +488,55 @@ fn refusal(functions: &str, body: &str) -> String {
 }
 
 #[test]
+fn arguments_and_results_of_other_sizes_are_errors() {
+    let functions = ".func (.param .b32 r) wide(.param .b64 a) { st.param.b32 [r], 7; ret; }
+.func (.param .b64 r) back(.param .b32 a) { st.param.b64 [r], 7; ret; }
+.func again(.param .b64 a) { call again, (a); ret; }
+.global .u64 table[2] = {wide, back};";
+    // A call of the fitting prototype makes a routine of each, and is not reached.
+    let fitting = "{ .param .b64 wide0; to_wide: .callprototype (.param .b32 _) _ (.param .b64 _);\n\
+        to_back: .callprototype (.param .b64 _) _ (.param .b32 _); setp.ne.u32 %p1, 0, 0;\n\
+        @%p1 call (r0), %x4, (wide0), to_wide; @%p1 call (wide0), %x4, (a0), to_back; }";
+    for (callee, expected) in [
+        (
+            "wide",
+            "leads to wide, which takes 1 argument (8 bytes) and returns 1 result (4 bytes)",
+        ),
+        (
+            "back",
+            "leads to back, which takes 1 argument (4 bytes) and returns 1 result (8 bytes)",
+        ),
+    ] {
+        let body = format!("mov.u64 %x4, {callee};\n{fitting}\ncall (r0), %x4, (a0), proto;");
+        let error = launched(&kernel(functions, &body), 4, None).unwrap_err();
+        assert_eq!(error.kind(), FaultKind::Callee, "{error}");
+        let given = "with 1 argument (4 bytes) and 1 result (4 bytes)";
+        let message = error.to_string();
+        assert!(
+            message.contains(given) && message.contains(expected),
+            "{message}"
+        );
+    }
+    for (call, expected) in [
+        (
+            "call (r0), wide, (a0);",
+            "a0 has 4 bytes, and the function takes or returns 8 there",
+        ),
+        (
+            "call (r0), back, (a0);",
+            "r0 has 4 bytes, and the function takes or returns 8 there",
+        ),
+        (
+            "call again, (a0);",
+            "a0 has 4 bytes, and the function takes or returns 8 there",
+        ),
+    ] {
+        let message = refusal(functions, call);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn kernels_that_need_a_function_by_name_are_refused_if_it_cannot_be_run() {
     // `bad` is decoded before `good`, which calls it by name.
     let functions = ".func good(.param .b32 a) { call bad, (a); ret; }
@@ -500,6 +550,57 @@ fn kernels_that_need_a_function_by_name_are_refused_if_it_cannot_be_run() {
         launched(&kernel(functions, through), 1, None).unwrap()[0],
         5
     );
+}
+
+#[test]
+fn barriers_under_a_guard_may_be_in_routines() {
+    let functions = ".func (.param .b32 r) wait(.param .b32 a) { .reg .b32 %r<3>; .reg .pred %p;
+ld.param.u32 %r1, [a]; setp.gt.u32 %p, %r1, 20; @%p barrier.sync 0; st.param.b32 [r], 3; ret; }
+.global .u64 table[1] = {wait};";
+    let call = "mov.u64 %x4, wait; st.param.b32 [a0], %r1; call (r0), %x4, (a0), proto;\n\
+        ld.param.b32 %r2, [r0];";
+    assert_eq!(
+        launched(&kernel(functions, call), 64, None).unwrap(),
+        [3; 64]
+    );
+    // Of lanes that are elsewhere, none may be missed.
+    let some = "mov.u32 %r2, 3; setp.gt.u32 %p1, %r1, 4; mov.u64 %x4, wait; st.param.b32 [a0], %r1;\n\
+        @%p1 call (r0), %x4, (a0), proto;";
+    let error = launched(&kernel(functions, some), 64, None).unwrap_err();
+    assert_eq!(error.kind(), FaultKind::Barrier, "{error}");
+}
+
+/// A function that calls itself as often as its argument says, and has 200 registers to keep.
+fn with_many_registers() -> String {
+    let sets: String = (2..200)
+        .map(|at| format!("mov.u64 %x{at}, {at};"))
+        .collect();
+    format!(
+        ".func deep(.param .b32 a) {{ .reg .b64 %x<200>; .reg .b32 %r<3>; .reg .pred %p; .param .b32 b;\n\
+         ld.param.u32 %r1, [a]; {sets} sub.u32 %r2, %r1, 1; setp.eq.u32 %p, %r1, 0; @%p ret;\n\
+         st.param.b32 [b], %r2; call deep, (b); ret; }}"
+    )
+}
+
+#[test]
+fn registers_that_calls_keep_are_bounded() {
+    let stack = Some(1 << 18);
+    let call = |count: u32| format!("st.param.b32 [a0], {count}; call deep, (a0); mov.u32 %r2, 9;");
+    // 50 KiB for each call of a warp: of 256 MiB, there is room for some 5,000 calls.
+    let error = launched(&kernel(&with_many_registers(), &call(u32::MAX)), 64, stack).unwrap_err();
+    assert_eq!(error.kind(), FaultKind::Stack, "{error}");
+    let message = error.to_string();
+    assert!(
+        message.contains("bytes of registers, and the calls of the block have"),
+        "{message}"
+    );
+    // Calls that have returned keep nothing.
+    let repeated = format!(
+        "mov.u32 %r3, 0; L: {}\nadd.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 10; @%p1 bra L;",
+        call(1000)
+    );
+    let found = launched(&kernel(&with_many_registers(), &repeated), 1, stack).unwrap();
+    assert_eq!(found[0], 9);
 }
 
 /// The sum of all numbers up to the one in `count`, in thread 0.

@@ -147,6 +147,7 @@ impl KernelDecoder<'_> {
                 Binding::Variable {
                     space: NamedSpace::Shared,
                     address,
+                    size: variable.size,
                 }
             }
             // Arguments of a function are in local memory, beside the thread's own variables.
@@ -155,6 +156,7 @@ impl KernelDecoder<'_> {
                 Binding::Variable {
                     space: NamedSpace::Local,
                     address,
+                    size: variable.size,
                 }
             }
             StateSpace::Global | StateSpace::Const => {

@@ -135,15 +135,15 @@ impl<'a> KernelDecoder<'a> {
             && let Some(Binding::Variable {
                 space: NamedSpace::Local,
                 address,
+                ..
             }) = self.lookup(name)?
         {
             // What is declared too small reads on into the next variable, and never past the last.
             self.local_bytes = self.local_bytes.max(address + bytes);
             return Ok(self.local_place(address));
         }
-        Err(self.error(
-            "a function of CUDA's run time is handed something that is no variable of the call",
-        ))
+        Err(self
+            .error("a function of CUDA's run time takes variables of the call, and this is none"))
     }
 
     /// The place of a variable of the kernel, or of the routine being decoded.
@@ -174,23 +174,25 @@ impl<'a> KernelDecoder<'a> {
         self.may_inline(function, results, arguments)?;
         let mut scope = Scope::default();
         for (param, argument) in function.params.iter().zip(arguments) {
-            let address = self.handed(param, argument, true)?;
+            let address = self.argument_address(param, argument, true)?;
             scope.bind(
                 &param.name,
                 Binding::Variable {
                     space: NamedSpace::Local,
                     address,
+                    size: param.size,
                 },
             );
         }
         let mut back = Vec::new();
         for (param, result) in function.returns.iter().zip(results) {
-            let address = self.handed(param, result, false)?;
+            let address = self.argument_address(param, result, false)?;
             scope.bind(
                 &param.name,
                 Binding::Variable {
                     space: NamedSpace::Local,
                     address,
+                    size: param.size,
                 },
             );
             back.push(address);
@@ -293,9 +295,9 @@ impl<'a> KernelDecoder<'a> {
         })
     }
 
-    /// The address of an argument for the function. Variables are passed as they are, since the
-    /// caller writes them anew before each call.
-    pub fn handed(
+    /// The address of an argument for the function, or of a place for a result. Variables are passed
+    /// as they are, since the caller writes them anew before each call.
+    pub fn argument_address(
         &mut self,
         param: &Variable,
         argument: &Operand,
@@ -305,8 +307,16 @@ impl<'a> KernelDecoder<'a> {
             && let Some(Binding::Variable {
                 space: NamedSpace::Local,
                 address,
+                size,
             }) = self.lookup(name)?
         {
+            if let (Some(wanted), Some(size)) = (param.size, size)
+                && wanted != size
+            {
+                return Err(self.error(format!(
+                    "{name} has {size} bytes, and the function takes or returns {wanted} there"
+                )));
+            }
             return Ok(address);
         }
         let address = self.place_local(param.size.unwrap_or(0), param.align)?;

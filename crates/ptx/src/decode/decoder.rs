@@ -279,6 +279,7 @@ impl<'a> KernelDecoder<'a> {
                 Binding::Variable {
                     space: NamedSpace::Global,
                     address,
+                    size: variable.size,
                 }
             }
             StateSpace::Local | StateSpace::Param => {
@@ -299,6 +300,7 @@ impl<'a> KernelDecoder<'a> {
             return Ok(Binding::Variable {
                 space: NamedSpace::Shared,
                 address,
+                size: variable.size,
             });
         }
         let address = self.place_shared(size, variable.align)?;
@@ -306,6 +308,7 @@ impl<'a> KernelDecoder<'a> {
         Ok(Binding::Variable {
             space: NamedSpace::Shared,
             address,
+            size: variable.size,
         })
     }
 

@@ -102,6 +102,7 @@ fn parameters(decoder: &mut KernelDecoder<'_>, function: &FunctionAst) -> Result
             Binding::Variable {
                 space: NamedSpace::Param,
                 address: offset,
+                size: param.size,
             },
         );
         decoder.kernel.params.push(Param {

@@ -123,6 +123,7 @@ impl KernelDecoder<'_> {
             Binding::Variable {
                 space: NamedSpace::Local,
                 address,
+                ..
             } if self.routine != NONE => {
                 self.frame_address(ty, address.wrapping_add_signed(offset))
             }
@@ -330,7 +331,7 @@ impl KernelDecoder<'_> {
                 Some(Binding::Register { .. }) => {
                     Err(self.error(format!("{name} is too narrow for an address")))
                 }
-                Some(Binding::Variable { space, address }) => {
+                Some(Binding::Variable { space, address, .. }) => {
                     let at = address.wrapping_add_signed(offset);
                     Ok((self.address_in(space, at), Some(space)))
                 }

@@ -181,10 +181,10 @@ impl<'a> KernelDecoder<'a> {
         };
         let (mut given, mut back) = (Vec::new(), Vec::new());
         for (param, argument) in params.iter().zip(arguments) {
-            given.push(place(self.handed(param, argument, true)?, param));
+            given.push(place(self.argument_address(param, argument, true)?, param));
         }
         for (param, result) in returns.iter().zip(results) {
-            back.push(place(self.handed(param, result, false)?, param));
+            back.push(place(self.argument_address(param, result, false)?, param));
         }
         let addresses: Vec<u64> = back.iter().map(|place| place.offset).collect();
         self.kernel.calls.push(CallOp {
@@ -284,6 +284,7 @@ impl<'a> KernelDecoder<'a> {
                 Binding::Variable {
                     space: NamedSpace::Local,
                     address: offset,
+                    size: variable.size,
                 },
             );
         }

@@ -18,6 +18,8 @@ pub enum Binding {
     Variable {
         space: NamedSpace,
         address: u64,
+        /// Bytes, as far as they are declared.
+        size: Option<u64>,
     },
     /// Shared memory whose size the launch decides, after all other shared memory.
     Dynamic,

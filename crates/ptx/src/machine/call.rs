@@ -9,6 +9,7 @@ use crate::lanes::WARP;
 use crate::names;
 
 use super::fault::{Fault, FaultKind};
+use super::grid::{LaunchConfig, MOST_RESIDENT_BYTES};
 use super::warp::{LanePath, Warp};
 
 /// A call that some lanes are in.
@@ -25,6 +26,8 @@ pub struct CallFrame {
     /// Lanes that were in the routine before, and their registers.
     outer: u32,
     kept: Option<Box<KeptRegisters>>,
+    /// Bytes that the call takes from [`BlockMemory::call_room`](super::memory::BlockMemory).
+    pub room: u64,
 }
 
 /// The registers of a routine, of all lanes.
@@ -37,12 +40,25 @@ struct KeptRegisters {
 
 /// Bytes of local memory of each thread: the kernel's own, and its stack if it has one.
 pub fn local_bytes(kernel: &Kernel, stack: u64) -> u64 {
-    match kernel.has_stack() {
-        true => kernel
-            .local_bytes
-            .next_multiple_of(16)
-            .saturating_add(stack),
-        false => kernel.local_bytes,
+    if kernel.has_stack() {
+        let own = kernel.local_bytes.next_multiple_of(16);
+        own.saturating_add(stack)
+    } else {
+        kernel.local_bytes
+    }
+}
+
+/// Bytes that the calls of a block may keep until they return. The stack bounds how deep calls go,
+/// and not how many registers each of them keeps.
+const MOST_KEPT: u64 = 256 << 20;
+
+/// Bytes that the calls of each block may keep. Blocks of a cooperative launch run at the same time,
+/// and share what one launch may take.
+pub fn room(launch: &LaunchConfig) -> u64 {
+    if launch.cooperative {
+        MOST_KEPT.min(MOST_RESIDENT_BYTES / u64::from(launch.blocks()).max(1))
+    } else {
+        MOST_KEPT
     }
 }
 
@@ -52,6 +68,7 @@ pub fn local_bytes(kernel: &Kernel, stack: u64) -> u64 {
 pub fn enter(
     kernel: &Kernel,
     warp: &mut Warp,
+    call_room: &mut u64,
     index: u32,
     pc: u32,
     mask: u32,
@@ -65,6 +82,8 @@ pub fn enter(
         _ => warp.registers.wide[kernel.frame as usize].0[lane],
     };
     let base = frame_address(kernel, warp, op, routine, caller, lane)?;
+    let outer = warp.active[number as usize] & group;
+    let room = take_room(warp, call_room, routine, outer, lane)?;
     let (here, next) = (warp.now, pc + 1);
     if here.meet != next {
         warp.push(LanePath { pc: next, ..here })?;
@@ -81,7 +100,6 @@ pub fn enter(
             meet: next,
         })?;
     }
-    let outer = warp.active[number as usize] & group;
     warp.active[number as usize] |= group;
     let frame = CallFrame {
         routine: number,
@@ -91,6 +109,7 @@ pub fn enter(
         base,
         outer,
         kept: (outer != 0).then(|| Box::new(keep(warp, routine))),
+        room,
     };
     warp.frames.push(frame);
     for lane in lanes(group) {
@@ -164,17 +183,35 @@ fn chosen(kernel: &Kernel, warp: &Warp, op: &CallOp, mask: u32) -> Result<(u32, 
         ));
     };
     let routine = &kernel.routines[number as usize];
-    let (given, wanted) = (op.arguments.len(), routine.params.len());
-    if given != wanted || op.results.len() != routine.returns.len() {
+    if !have_equal_sizes(&op.arguments, &routine.params)
+        || !have_equal_sizes(&op.results, &routine.returns)
+    {
         return fault(format!(
-            "a call through a pointer with {given} arguments and {} results leads to {}, which takes {wanted} and returns {}",
-            op.results.len(),
+            "a call through a pointer with {} and {} leads to {}, which takes {} and returns {}",
+            sizes(&op.arguments, "argument"),
+            sizes(&op.results, "result"),
             name(),
-            routine.returns.len()
+            sizes(&routine.params, "argument"),
+            sizes(&routine.returns, "result"),
         ));
     }
     let same = lanes(mask).filter(|&lane| addresses[lane] == address);
     Ok((number, same.fold(0, |group, lane| group | 1 << lane)))
+}
+
+fn have_equal_sizes(some: &[FramePlace], others: &[FramePlace]) -> bool {
+    let bytes = |place: &FramePlace| place.bytes;
+    some.iter().map(bytes).eq(others.iter().map(bytes))
+}
+
+/// How many arguments or results there are, and how many bytes each has.
+fn sizes(places: &[FramePlace], what: &str) -> String {
+    let bytes: Vec<String> = places.iter().map(|place| place.bytes.to_string()).collect();
+    match bytes.len() {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what} ({} bytes)", bytes[0]),
+        count => format!("{count} {what}s ({} bytes)", bytes.join(", ")),
+    }
 }
 
 /// Where the frame of a routine begins.
@@ -205,13 +242,47 @@ fn frame_address(
     Ok(base)
 }
 
-/// Copies an argument or a result from a frame to another one: as many bytes as both have.
+/// Copies an argument or a result from a frame to another one, where it has the same size.
 fn copy(warp: &mut Warp, lane: usize, from: (u64, &FramePlace), to: (u64, &FramePlace)) {
-    let bytes = from.1.bytes.min(to.1.bytes) as usize;
+    debug_assert_eq!(from.1.bytes, to.1.bytes);
+    let bytes = to.1.bytes as usize;
     let own = warp.local_bytes as usize * lane;
     let from = own + (from.0 + from.1.offset) as usize;
     let to = own + (to.0 + to.1.offset) as usize;
     warp.local.copy_within(from..from + bytes, to);
+}
+
+/// Takes room for a call, and the registers that it keeps if lanes are in the routine already.
+/// Returns the bytes.
+fn take_room(
+    warp: &Warp,
+    call_room: &mut u64,
+    routine: &Routine,
+    outer: u32,
+    lane: usize,
+) -> Result<u64, Box<Fault>> {
+    let mut bytes = size_of::<CallFrame>() as u64;
+    if outer != 0 {
+        let rows = [
+            size_of::<[u32; WARP]>(),
+            size_of::<[u64; WARP]>(),
+            size_of::<u32>(),
+        ];
+        let files = routine.registers.iter().zip(rows);
+        bytes += files
+            .map(|(slots, row)| slots.len() as u64 * row as u64)
+            .sum::<u64>();
+    }
+    let Some(left) = call_room.checked_sub(bytes) else {
+        let what = format!(
+            "the call of {}, inside of {} others, keeps {bytes} bytes of registers, and the calls of the block have {call_room} left; if it is not endless, recurse less deeply, or launch smaller blocks",
+            names::readable(&routine.name),
+            warp.frames.len()
+        );
+        return Err(Fault::new(FaultKind::Stack, Some(lane as u32), what));
+    };
+    *call_room = left;
+    Ok(bytes)
 }
 
 fn keep(warp: &Warp, routine: &Routine) -> KeptRegisters {

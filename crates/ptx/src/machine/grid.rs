@@ -148,7 +148,7 @@ impl LaunchConfig {
 const MOST_RESIDENT: u64 = 132 * 2048;
 
 /// Registers, local and shared memory of all blocks of a cooperative launch, in bytes.
-const MOST_RESIDENT_BYTES: u64 = 4 << 30;
+pub(super) const MOST_RESIDENT_BYTES: u64 = 4 << 30;
 
 /// The most bytes of local memory of the blocks that run at one time.
 pub(super) const MOST_LOCAL: u64 = 1 << 30;

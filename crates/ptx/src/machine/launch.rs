@@ -361,6 +361,7 @@ impl Wave<'_> {
                 races: space.races.take(),
                 skipped: (self.options.on_fault == OnFault::Continue).then(RefCell::default),
                 heap: std::mem::take(&mut space.heap),
+                call_room: call::room(self.launch),
                 printed: Vec::new(),
                 flow: vec![FlowCell::default(); self.kernel.probes.len()],
             },

@@ -37,6 +37,8 @@ pub struct BlockMemory<'a> {
     pub skipped: Option<RefCell<SkippedLog>>,
     /// What kernels allocate from.
     pub heap: Heap,
+    /// Bytes that calls of the block may still keep: see [`call`](super::call).
+    pub call_room: u64,
     /// What `printf` has printed.
     pub printed: Vec<u8>,
     /// Of each of the kernel's probes.

@@ -142,12 +142,13 @@ impl Warp {
         self.active.fill(0);
     }
 
-    /// Goes on with other lanes. Whether there are any.
-    fn next_path(&mut self) -> bool {
+    /// Goes on with other lanes. Whether there are any. Calls that have ended for all their lanes
+    /// give back what they took of `call_room`.
+    fn next_path(&mut self, call_room: &mut u64) -> bool {
         while let Some(path) = self.later.pop() {
             let left = self.later.len();
-            while self.frames.last().is_some_and(|frame| frame.depth > left) {
-                self.frames.pop();
+            while let Some(frame) = self.frames.pop_if(|frame| frame.depth > left) {
+                *call_room += frame.room;
             }
             let mask = path.mask & self.alive;
             if mask != 0 {
@@ -285,10 +286,11 @@ impl Warp {
         self.go(&paths)
     }
 
-    /// Demands that all lanes of the warp are at a barrier.
+    /// Demands that all lanes of the warp are at a barrier, or, if it need not be aligned, that those
+    /// which its guard leaves out have come to it too.
     fn all_here(&self, barrier: &Barrier, mask: u32) -> Result<(), Box<Fault>> {
         let missing = self.alive & !mask;
-        if missing == 0 || !barrier.aligned && self.later.is_empty() {
+        if missing == 0 || !barrier.aligned && self.now.mask == self.alive {
             return Ok(());
         }
         let what = format!(
@@ -330,7 +332,9 @@ pub fn run_warp<B: BlockSink>(
     let until = warp.executed.saturating_add(quantum);
     let ops = &kernel.ops[..];
     loop {
-        if (warp.now.pc == warp.now.meet || warp.now.mask == 0) && !warp.next_path() {
+        if (warp.now.pc == warp.now.meet || warp.now.mask == 0)
+            && !warp.next_path(&mut memory.call_room)
+        {
             return Ok(Pause::Done);
         }
         let pc = warp.now.pc;
@@ -369,7 +373,7 @@ pub fn run_warp<B: BlockSink>(
                 }
             }
             Code::Call(index) if mask != 0 => {
-                call::enter(kernel, warp, index, pc, mask).map_err(stop)?;
+                call::enter(kernel, warp, &mut memory.call_room, index, pc, mask).map_err(stop)?;
                 // Functions may call each other for ever without a branch.
                 if warp.executed >= until {
                     return Ok(Pause::Turn);
