@@ -86,7 +86,8 @@ impl WarpKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
     /// Which instruction of the kernel: an index into [`crate::Launch::sites`]. Sites are
-    /// numbered in their order in the kernel's code.
+    /// numbered in their order in the kernel's code; those of functions that are called through
+    /// pointers, or that call themselves, come after the kernel's own, function by function.
     pub site: u32,
     /// What barriers order is ordered by phases: if a record has to come before another one in each
     /// possible execution because of barriers, its phase is the lower one. Phases do not decrease

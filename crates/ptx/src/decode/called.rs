@@ -1,5 +1,5 @@
-//! What a kernel calls: its routines, and functions of CUDA's run time, with the places in local
-//! memory of what they are handed.
+//! What a kernel calls: its routines, and functions of CUDA's run time, with the places of their
+//! arguments in local memory.
 
 use std::ops::Range;
 
@@ -79,7 +79,7 @@ pub struct KnownFunction {
     pub routine: Option<u32>,
 }
 
-/// A call of `vprintf`. What it is handed lies in local memory.
+/// A call of `vprintf`. Its arguments are in local memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintOp {
     /// Where the address of the format is.
@@ -90,7 +90,7 @@ pub struct PrintOp {
     pub result: Option<LocalPlace>,
 }
 
-/// A call of `__assertfail`. What it is handed lies in local memory.
+/// A call of `__assertfail`. Its arguments are in local memory.
 #[derive(Clone, Copy, Debug)]
 pub struct AssertOp {
     /// Where the address of the text of what is asserted is.

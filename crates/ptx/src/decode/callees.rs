@@ -124,7 +124,7 @@ fn each_name(operand: &Operand, take: &mut impl FnMut(&str)) {
 }
 
 /// What is left when functions that no other one calls, and functions that call no other one, are
-/// taken away again and again: those of cycles, and those between two cycles.
+/// taken away until there are none: those of cycles, and those between two cycles.
 fn recursive(ast: &Ast) -> HashSet<String> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     for function in &ast.functions {
@@ -150,7 +150,7 @@ fn recursive(ast: &Ast) -> HashSet<String> {
     left.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Takes away, again and again, what nothing of `next` is left of.
+/// Takes away what nothing of `next` is left of, until there is none.
 fn peel(next: &mut [HashSet<usize>], before: &mut [HashSet<usize>]) {
     let mut ended: Vec<usize> = (0..next.len()).filter(|&at| next[at].is_empty()).collect();
     while let Some(at) = ended.pop() {

@@ -11,7 +11,8 @@ use super::warp::Warp;
 /// blocks.
 ///
 /// A function that a kernel calls in several places is part of the kernel in each of them, and its
-/// blocks and branches are listed for each; those at equal places of the PTX belong together.
+/// blocks and branches are listed for each; those at equal places of the PTX belong together. A
+/// function that is called through pointers, or that calls itself, is listed once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Basic blocks, in the order of the PTX. Those that no branch leads to are not listed.

@@ -14,7 +14,7 @@ use reuselens_warp::Launch;
 
 /// One launch, for one memory space, with items numbered from 0.
 ///
-/// Memory: 6 bytes a touch and 8 a memory instruction of a block, 12 where there are barriers.
+/// Memory: 6 bytes an item access and 8 a memory instruction of a block, 12 where there are barriers.
 #[derive(Clone, Debug)]
 pub struct KernelRun {
     pub(crate) launch: Launch,
