@@ -99,7 +99,7 @@ fn variables_of_refused_types_are_of_their_own_file_only() {
         for files in [[bad, &good], [&good, bad]] {
             assert_eq!(four_words(&files), [6; 4]);
             let message = ready(&files, "other").unwrap_err().to_string();
-            assert!(message.contains("texture references"), "{message}");
+            assert!(message.contains("references to textures"), "{message}");
         }
     }
     // A definition counts more than a declaration that is not supported.

@@ -1,7 +1,7 @@
 //! Parser of a whole PTX file: [`parse`] reads its directives, variables and functions into an
 //! [`Ast`].
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::ast::{Ast, FunctionAst};
 use super::body;
@@ -19,22 +19,22 @@ use crate::error::PtxError;
 pub fn parse(text: &str) -> Result<Ast, PtxError> {
     let mut cursor = Cursor::new(lexer::tokens(text)?);
     let mut ast = Ast::default();
-    let mut defined = HashSet::new();
+    let mut places = HashMap::new();
     if cursor.peek().text != ".version" {
         return Err(cursor.unexpected("`.version`, with which PTX begins"));
     }
     while cursor.peek().kind != TokenKind::End {
-        item(&mut cursor, &mut ast, &mut defined)?;
+        item(&mut cursor, &mut ast, &mut places)?;
     }
     Ok(ast)
 }
 
-/// What begins with a directive. `defined` are the variables of the file so far, without those that
-/// are only declared.
+/// What begins with a directive. `places` is where in `ast` the variables of the file so far are, by
+/// their names.
 fn item(
     cursor: &mut Cursor<'_>,
     ast: &mut Ast,
-    defined: &mut HashSet<String>,
+    places: &mut HashMap<String, usize>,
 ) -> Result<(), PtxError> {
     let token = cursor.peek();
     match token.text {
@@ -65,7 +65,7 @@ fn item(
             }
             Ok(())
         }
-        _ => linked(cursor, ast, defined),
+        _ => linked(cursor, ast, places),
     }
 }
 
@@ -135,7 +135,7 @@ fn debug_texts(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
 fn linked(
     cursor: &mut Cursor<'_>,
     ast: &mut Ast,
-    defined: &mut HashSet<String>,
+    places: &mut HashMap<String, usize>,
 ) -> Result<(), PtxError> {
     let (mut is_external, mut is_local) = (false, true);
     loop {
@@ -154,7 +154,7 @@ fn linked(
             ast.locals.extend(is_local.then(|| function.name.clone()));
             ast.functions.push(function);
         }
-        _ => variables(cursor, ast, defined, is_external, is_local)?,
+        _ => variables(cursor, ast, places, is_external, is_local)?,
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn linked(
 fn variables(
     cursor: &mut Cursor<'_>,
     ast: &mut Ast,
-    defined: &mut HashSet<String>,
+    places: &mut HashMap<String, usize>,
     is_external: bool,
     is_local: bool,
 ) -> Result<(), PtxError> {
@@ -172,7 +172,8 @@ fn variables(
         Err(error) if error.is_unsupported() => {
             for name in declaration::rest_of_names(cursor)? {
                 ast.locals.extend(is_local.then(|| name.clone()));
-                if !defined.contains(&name) {
+                let is_known = places.contains_key(&name) && !ast.externs.contains(&name);
+                if !is_known {
                     ast.refused.insert(name, error.clone());
                 }
             }
@@ -180,18 +181,28 @@ fn variables(
         }
         Err(error) => return Err(error),
     };
-    for variable in &variables {
-        let name = variable.name.clone();
-        if !is_external {
-            ast.externs.remove(&name);
-            ast.refused.remove(&name);
-            defined.insert(name.clone());
-            ast.locals.extend(is_local.then_some(name));
-        } else if !defined.contains(&name) {
-            ast.externs.insert(name);
+    for variable in variables {
+        let place = places.get(&variable.name).copied();
+        if is_external {
+            // After another declaration, or the definition, one more says nothing.
+            if place.is_none() {
+                ast.externs.insert(variable.name.clone());
+                places.insert(variable.name.clone(), ast.variables.len());
+                ast.variables.push(variable);
+            }
+            continue;
+        }
+        let name = &variable.name;
+        ast.locals.extend(is_local.then(|| name.clone()));
+        ast.refused.remove(name);
+        let was_declared = ast.externs.remove(name);
+        if let Some(place) = place.filter(|_| was_declared) {
+            ast.variables[place] = variable;
+        } else {
+            places.insert(name.clone(), ast.variables.len());
+            ast.variables.push(variable);
         }
     }
-    ast.variables.extend(variables);
     Ok(())
 }
 
