@@ -8,6 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
+use reuselens_io::command_error;
 use reuselens_trace::{ProcessEnd, Stop};
 use reuselens_wire::UNLIMITED;
 
@@ -153,7 +154,9 @@ impl Launch {
                 }
             });
         }
-        let child = command.spawn().map_err(|source| match source.kind() {
+        let spawned = command.spawn();
+        let spawned = spawned.map_err(|source| command_error(program, source));
+        let child = spawned.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CaptureError::NotFound {
                 program: program.clone(),
                 why: not_looked_for(Path::new(program)),

@@ -16,6 +16,7 @@
 
 mod atomic_file;
 pub mod chunk;
+mod command_error;
 pub mod console;
 mod end_signals;
 mod error;
@@ -29,6 +30,7 @@ mod unpack;
 pub mod varint;
 
 pub use atomic_file::AtomicFile;
+pub use command_error::command_error;
 pub use end_signals::listen_to_end_signals;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
 pub use input::{Input, MAX_LINE, Places};

@@ -20,6 +20,7 @@ use std::process::{Command, ExitStatus};
 use crate::CaptureError;
 use arguments::{Arguments, CompilerPhase};
 pub use files::RunTimeFiles;
+use reuselens_io::command_error;
 pub use rust::rust_flags;
 use wrapped::wrap;
 
@@ -95,6 +96,7 @@ pub fn compile_announcing_pass(
     }
     command.status().map_err(|source| {
         let compiler = command.get_program().to_owned();
+        let source = command_error(&compiler, source);
         if arguments.llvm && source.kind() == io::ErrorKind::NotFound {
             let reason = format!("there is no {}", compiler.display());
             return CaptureError::Llvm { reason };

@@ -10,7 +10,7 @@ use reuselens::AnalysisOptions;
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language};
 use reuselens::capture::{Launch, Running};
-use reuselens::io::AtomicFile;
+use reuselens::io::{AtomicFile, command_error};
 use reuselens::locality::Profile;
 use reuselens::units::Granularity;
 use reuselens_report::{CompareOptions, ProfileVariant, ShownProfile};
@@ -241,7 +241,8 @@ fn language(demo: &Demo) -> Language {
 fn check_compiler(name: &str, language: Language) -> anyhow::Result<()> {
     let compiler = language.usual_compiler();
     let found = Command::new(&compiler).arg("--version").output();
-    let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let is_missing =
+        found.is_err_and(|error| command_error(&compiler, error).kind() == ErrorKind::NotFound);
     let (package, fedora) = match language {
         Language::C => ("gcc", "gcc"),
         Language::Cxx => ("g++", "gcc-c++"),

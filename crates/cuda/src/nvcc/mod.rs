@@ -25,6 +25,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use reuselens_io::command_error;
+
 pub use options::{InputKind, LinkItem, NvccCall, NvccPhase, OptionError};
 pub use steps::{ClangTools, NvccStep, plan};
 use tools::Compiler;
@@ -94,7 +96,7 @@ impl NvccError {
     fn start(program: &OsStr, source: io::Error) -> NvccError {
         NvccError::Start {
             program: program.to_owned(),
-            source,
+            source: command_error(program, source),
         }
     }
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use reuselens_io::command_error;
+
 use super::headers::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, write_cuda_headers};
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
@@ -170,7 +172,7 @@ fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<Stri
         .arg(&ptx)
         .arg(path)
         .output()
-        .map_err(io)?;
+        .map_err(|error| io(command_error(compiler.as_ref(), error)))?;
     if !status.success() {
         let output = format!(
             "{}{}",
