@@ -9,6 +9,7 @@ use std::time::Duration;
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_warp::file::WarpWriter;
+use reuselens_warp::{Extent, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink};
 
 use crate::common::{self, Done, Place};
 
@@ -183,6 +184,65 @@ fn memory_limit_counts_the_file_of_a_part() {
     // Where the counts fit, and the file with them does not, the piece is none.
     holds(&place, 120, &["shard", "1/1", "new.u64"], 1);
     holds(&place, 220, &["shard", "1/1", "new.u64"], 0);
+}
+
+/// Writes the stream of a kernel of 64 blocks of 8 warps, whose threads load what `address` says of
+/// a number of the load and a lane.
+fn kernel(place: &Place, name: &str, address: impl Fn(u64, u64) -> u64) {
+    let path = place.path(name);
+    let mut writer = WarpWriter::new(Vec::new(), &path, "generated").unwrap();
+    let launch = Launch {
+        kernel: "k".into(),
+        grid: Extent::line(64),
+        block: Extent::line(256),
+        sites: [].into(),
+    };
+    writer.launch(&launch).unwrap();
+    let mut number = 0;
+    for (block, warp) in (0..64).flat_map(|block| (0..8).map(move |warp| (block, warp))) {
+        let mut batch = WarpBatch::new();
+        for position in 1..=600 {
+            number += 1;
+            batch.push(&WarpAccess {
+                site: (position % 9) as u32,
+                phase: 0,
+                position,
+                block,
+                warp,
+                mask: u32::MAX,
+                space: Space::Global,
+                kind: WarpKind::Load,
+                bytes: 4,
+                addresses: std::array::from_fn(|lane| address(number, lane as u64)),
+            });
+        }
+        writer.batch(&batch).unwrap();
+    }
+    place.write(name, writer.finish().unwrap());
+}
+
+/// Ten million accesses: neighbours, and others that have no order.
+#[test]
+fn analysis_of_a_kernel_holds_its_limit() {
+    let place = Place::new();
+    kernel(&place, "even.rlwarp", |number, lane| {
+        4 * (number % 1000 * 32 + lane)
+    });
+    kernel(&place, "scattered.rlwarp", |number, lane| {
+        let hash = (number * 32 + lane).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        4 * (hash >> 48)
+    });
+    for stream in ["even.rlwarp", "scattered.rlwarp"] {
+        for scenario in ["1", "3", "5"] {
+            let words = ["gpu", "analyze", stream, "--scenario", scenario];
+            holds(&place, 16, &words, 0);
+            let with = |limit| {
+                let csv = ["--csv", "-", "--memory-limit", limit];
+                place.run(&[&words[..], &csv].concat()).succeeds().out
+            };
+            assert_eq!(with("16M"), with("1G"), "{words:?}");
+        }
+    }
 }
 
 /// `ulimit -v`, at any of these: a report, or a message.

@@ -408,16 +408,14 @@ fn orders_of_analysis(stream: &WarpStream, alignment: Alignment) -> [Vec<u32>; 2
     let Some(block) = run.blocks().first() else {
         return [Vec::new(), Vec::new()];
     };
-    let together = |at: usize| {
-        let first_lanes = block.threads(at).iter().filter(|thread| **thread % 32 == 0);
-        first_lanes.map(|thread| u32::from(*thread) / 32)
-    };
-    [
-        (0..block.len()).flat_map(together).collect(),
-        (0..block.len())
-            .flat_map(|at| together(at).collect::<Vec<_>>().into_iter().rev())
-            .collect(),
-    ]
+    let (mut from_first, mut from_last) = (Vec::new(), Vec::new());
+    block.visit(|found| {
+        let first_lanes = found.threads.iter().filter(|thread| **thread % 32 == 0);
+        let warps = first_lanes.map(|thread| u32::from(*thread) / 32);
+        from_first.extend(warps.clone());
+        from_last.extend(warps.rev());
+    });
+    [from_first, from_last]
 }
 
 /// Holds what is reported of a kernel against all its executions. Returns in how many orders its

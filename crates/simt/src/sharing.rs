@@ -4,6 +4,7 @@
 use reuselens_warp::LANES;
 
 use crate::KernelRun;
+use crate::run::DistinctItems;
 
 /// Common items of groups of blocks, or of the warps of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,44 +20,38 @@ pub struct SharingMatrix {
 impl SharingMatrix {
     /// Between the blocks of a run, in at most `limit` rows.
     pub fn of_blocks(run: &KernelRun, limit: usize) -> SharingMatrix {
-        let footprints = run
-            .blocks()
-            .iter()
-            .map(crate::BlockStream::footprint)
-            .collect();
+        let footprints = run.blocks().iter().map(crate::BlockStream::footprint);
         SharingMatrix::new(footprints, limit)
     }
 
     /// Between the warps of the `at`-th block of a run.
     pub fn of_warps(run: &KernelRun, at: usize) -> SharingMatrix {
-        let mut footprints = vec![Vec::new(); (run.block_threads() as usize).div_ceil(LANES)];
+        let warps = (run.block_threads() as usize).div_ceil(LANES);
+        let mut footprints: Vec<DistinctItems> = Vec::new();
+        footprints.resize_with(warps, DistinctItems::default);
         if let Some(block) = run.blocks().get(at) {
-            for at in 0..block.len() {
-                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
+            block.visit(|found| {
+                for (&item, &thread) in found.items.iter().zip(found.threads) {
                     if let Some(warp) = footprints.get_mut(usize::from(thread) / LANES) {
-                        warp.push(item);
+                        warp.extend(&[item]);
                     }
                 }
-            }
+            });
         }
-        for items in &mut footprints {
-            items.sort_unstable();
-            items.dedup();
-        }
+        let footprints = footprints.into_iter().map(DistinctItems::finish);
         SharingMatrix::new(footprints, usize::MAX)
     }
 
-    fn new(footprints: Vec<Vec<u32>>, limit: usize) -> SharingMatrix {
+    fn new(footprints: impl ExactSizeIterator<Item = Vec<u32>>, limit: usize) -> SharingMatrix {
         let per_row = footprints.len().div_ceil(limit.max(1)).max(1);
-        let rows: Vec<Vec<u32>> = footprints
-            .chunks(per_row)
-            .map(|some| {
-                let mut items = some.concat();
-                items.sort_unstable();
-                items.dedup();
-                items
-            })
-            .collect();
+        let mut rows: Vec<DistinctItems> = Vec::new();
+        for (number, footprint) in footprints.enumerate() {
+            if number % per_row == 0 {
+                rows.push(DistinctItems::default());
+            }
+            rows[number / per_row].extend(&footprint);
+        }
+        let rows: Vec<Vec<u32>> = rows.into_iter().map(DistinctItems::finish).collect();
         let mut common = vec![0; rows.len() * rows.len()];
         // By item: who touches it; then all pairs of those.
         let mut touched: Vec<(u32, u32)> = Vec::new();

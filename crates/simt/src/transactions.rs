@@ -64,22 +64,18 @@ impl Transactions {
             DataLayout::Kept => Vec::new(),
         };
         let mut counted = Transactions::default();
-        let mut sectors = Vec::new();
+        let (mut touches, mut sectors) = (Vec::new(), Vec::new());
         for block in run.blocks() {
-            for at in 0..block.len() {
-                let moves = own.get(block.site(at) as usize).copied().unwrap_or(false);
-                let touches: Vec<(usize, u32)> = block
-                    .threads(at)
-                    .iter()
-                    .zip(block.items(at))
-                    .map(|(&thread, &item)| (usize::from(thread) / lanes, item))
-                    .collect();
-                for warp in touches.chunk_by(|a, b| a.0 == b.0) {
+            block.visit(|found| {
+                let moves = own.get(found.site as usize).copied().unwrap_or(false);
+                let warps = found.threads.iter().map(|&it| usize::from(it) / lanes);
+                touches.clear();
+                touches.extend(warps.zip(found.items.iter().copied()));
+                for warp in touches.chunk_by(|a: &(usize, u32), b| a.0 == b.0) {
                     counted.requests += 1;
                     let items = warp.iter().map(|touch| touch.1);
                     if moves {
-                        let bytes: u64 =
-                            items.map(|item| u64::from(run.sizes[item as usize])).sum();
+                        let bytes: u64 = items.map(|item| u64::from(run.items.size(item))).sum();
                         counted.sectors += bytes.div_ceil(SECTOR);
                         continue;
                     }
@@ -89,8 +85,9 @@ impl Transactions {
                     sectors.dedup();
                     counted.sectors += sectors.len() as u64;
                 }
-            }
+            });
         }
+        run.check()?;
         Ok(counted)
     }
 
@@ -107,12 +104,12 @@ impl Transactions {
 pub(crate) fn own_sites(run: &KernelRun) -> Vec<bool> {
     let mut touched: Vec<(u32, u32, u64)> = Vec::new();
     for block in run.blocks() {
-        for at in 0..block.len() {
-            for (&thread, &item) in block.threads(at).iter().zip(block.items(at)) {
+        block.visit(|found| {
+            for (&thread, &item) in found.threads.iter().zip(found.items) {
                 let thread = u64::from(block.number) << 32 | u64::from(thread);
-                touched.push((block.site(at), item, thread));
+                touched.push((found.site, item, thread));
             }
-        }
+        });
     }
     touched.sort_unstable();
     let sites = touched.last().map_or(0, |last| last.0 as usize + 1);

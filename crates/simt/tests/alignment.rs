@@ -125,17 +125,14 @@ fn issued(run: &KernelRun) -> Vec<Issued> {
     let Some(block) = run.blocks().first() else {
         return Vec::new();
     };
-    let instruction = |at: usize| {
-        let threads = block.threads(at).iter().zip(block.items(at));
+    let mut all = Vec::new();
+    block.visit(|found| {
+        let threads = found.threads.iter().zip(found.items);
         let first_lanes = threads.filter(|(thread, _)| **thread % 32 == 0);
         let warp = |(&thread, &item): (&u16, &u32)| (u32::from(thread) / 32, run.address(item));
-        (
-            block.phase(at),
-            block.site(at),
-            first_lanes.map(warp).collect(),
-        )
-    };
-    (0..block.len()).map(instruction).collect()
+        all.push((found.phase, found.site, first_lanes.map(warp).collect()));
+    });
+    all
 }
 
 proptest! {

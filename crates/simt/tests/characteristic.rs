@@ -107,8 +107,11 @@ fn accesses() -> impl Strategy<Value = Vec<ThreadAccess>> {
 
 /// Memory instructions of each block, by position: the definition of the alignment by positions.
 fn by_position(run: &KernelRun) -> Vec<Vec<Vec<u32>>> {
-    let block =
-        |b: &reuselens_simt::BlockStream| (0..b.len()).map(|at| b.items(at).to_vec()).collect();
+    let block = |block: &reuselens_simt::BlockStream| {
+        let mut all = Vec::new();
+        block.visit(|found| all.push(found.items.to_vec()));
+        all
+    };
     run.blocks().iter().map(block).collect()
 }
 

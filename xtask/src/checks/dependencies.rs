@@ -32,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "link-prediction",
         &["hugepages", "simd", "workers", "graph"],
     ),
-    ("simt", &["units", "workers", "trace", "warp"]),
+    ("simt", &["units", "workers", "io", "trace", "warp"]),
     ("advice", &[]),
     (
         "gpu-advisor",

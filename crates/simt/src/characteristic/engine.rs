@@ -17,8 +17,9 @@ use crate::scenario::ReferenceStream;
 pub struct Limits {
     /// Threads.
     pub threads: usize,
-    /// Bytes for the index; it is read in as many passes over the stream as that takes. Apart from
-    /// it there are 8 bytes an item, and 8 to 64 for each memory instruction and thread.
+    /// Bytes for the index, 8 bytes for each item included; it is read in as many passes over the
+    /// stream as that takes. Beside it there are 8 bytes for each memory instruction and thread, and
+    /// up to 64 where data is in many instructions: that many threads are used whose bytes fit.
     pub memory: u64,
 }
 
@@ -33,8 +34,28 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of an entry in the index and in the lists lists.
+impl Limits {
+    /// Threads whose sums over a stream of this length fit.
+    fn threads_for(self, length: u64) -> usize {
+        let fit = self.memory / 2 / (INSTRUCTION * length.max(1));
+        (fit.min(self.threads as u64) as usize).max(1)
+    }
+
+    /// Entries of the index that fit, on each of some threads. A quarter of the memory is for them
+    /// at least.
+    fn entries(self, items: u64, length: u64, threads: usize) -> u64 {
+        let beside = ITEM * items + INSTRUCTION * length * threads as u64;
+        let room = self.memory.saturating_sub(beside).max(self.memory / 4);
+        (room / ENTRY / threads as u64).clamp(1 << 10, u64::from(u32::MAX >> 1))
+    }
+}
+
+/// Bytes of an entry in the index and in the lists.
 const ENTRY: u64 = 16;
+/// Bytes of an item in the census.
+const ITEM: u64 = 8;
+/// Bytes of a memory instruction in the sums of a thread, and in its transforms.
+const INSTRUCTION: u64 = 64;
 /// Lists that a thread takes at a time.
 const LISTS: usize = 64;
 
@@ -62,8 +83,8 @@ pub fn characteristic(
         });
     }
     let census = Census::take(stream);
-    let threads = limits.threads.max(1);
-    let most = (limits.memory / ENTRY / threads as u64).clamp(1 << 10, u64::from(u32::MAX >> 1));
+    let threads = limits.threads_for(length);
+    let most = limits.entries(census.entries.len() as u64, length, threads);
     let entries: u64 = census.entries.iter().map(|&count| u64::from(count)).sum();
     let ranges = census.ranges(most.min(entries / threads as u64 + 1));
     let mut total = vec![0_u64; length as usize + 1];
@@ -75,6 +96,7 @@ pub fn characteristic(
             }
         }
     }
+    stream.check()?;
     let items = census.entries.iter().filter(|&&count| count > 0).count();
     Ok(Characteristic::new(
         total,

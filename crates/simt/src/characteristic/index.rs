@@ -75,7 +75,7 @@ impl InvertedIndex {
         let mut next = starts.clone();
         starts.push(total);
         let mut entries = vec![(NEVER, 0_u32); total as usize];
-        stream.visit(&mut |position, items| {
+        stream.visit_range(range, &mut |position, items| {
             let position = position as u32;
             for &item in items {
                 let at = (item as usize).wrapping_sub(first);

@@ -8,6 +8,8 @@ mod kernels;
 
 pub use kernels::Kernel;
 
+use std::convert::Infallible;
+
 use reuselens_trace::TraceError;
 use reuselens_warp::{
     Extent, KernelSite, LANES, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
@@ -83,41 +85,42 @@ fn warp(
     threads: std::ops::Range<u32>,
     batch: &mut WarpBatch,
 ) {
-    let (mut accesses, mut heads) = (Vec::new(), Vec::new());
+    let (mut accesses, mut ends) = (Vec::new(), vec![0]);
     for thread in threads {
-        let next = accesses.len();
         kernel.thread(graph, thread, &mut |access| accesses.push(access));
-        heads.push(InstructionCursor {
-            next,
-            end: accesses.len(),
-        });
+        ends.push(accesses.len());
     }
+    let place = |at: usize| (0, accesses[at].site);
+    let cursor = |ends: &[usize]| InstructionCursor {
+        next: ends[0],
+        end: ends[1],
+        place,
+    };
+    let mut heads: Vec<_> = ends.windows(2).map(cursor).collect();
     let mut position = 0;
-    in_lockstep(
-        &mut heads,
-        |at| (0, accesses[at].site),
-        |(_, site), issued| {
-            position += 1;
-            let ThreadAccess {
-                space, kind, bytes, ..
-            } = accesses[issued[0].1];
-            let (mut mask, mut addresses) = (0, [0; LANES]);
-            for &(lane, at) in issued {
-                mask |= 1 << lane;
-                addresses[lane] = accesses[at].address;
-            }
-            batch.push(&WarpAccess {
-                site,
-                phase: 0,
-                position,
-                block,
-                warp,
-                mask,
-                space,
-                kind,
-                bytes,
-                addresses,
-            });
-        },
-    );
+    let Ok(()) = in_lockstep(&mut heads, |(_, site), heads, issued| {
+        position += 1;
+        let access_of = |lane: usize| accesses[heads[lane].next];
+        let ThreadAccess {
+            space, kind, bytes, ..
+        } = access_of(issued[0]);
+        let (mut mask, mut addresses) = (0, [0; LANES]);
+        for &lane in issued {
+            mask |= 1 << lane;
+            addresses[lane] = access_of(lane).address;
+        }
+        batch.push(&WarpAccess {
+            site,
+            phase: 0,
+            position,
+            block,
+            warp,
+            mask,
+            space,
+            kind,
+            bytes,
+            addresses,
+        });
+        Ok::<(), Infallible>(())
+    });
 }

@@ -1,7 +1,11 @@
 //! [`Mapping`]: a permutation of the threads of a launch, and the run that it makes of another run
 //! ([`Mapping::apply`]).
 
-use crate::run::{BlockStream, InstructionCursor, PhaseSite, in_lockstep};
+use std::sync::Arc;
+
+use crate::run::{
+    BlockStream, BlockWriter, InstructionCursor, PhaseSite, StreamStore, in_lockstep,
+};
 use crate::{KernelRun, SimtError};
 
 /// How far a mapping goes.
@@ -78,7 +82,7 @@ impl Mapping {
         let steps = ThreadSteps::of(run, self.threads.len())?;
         let mut blocks = Vec::new();
         for (number, members) in self.threads.chunks(self.block).enumerate() {
-            let block = steps.block(number as u32, members);
+            let block = steps.block(number as u32, members)?;
             if !block.is_empty() {
                 blocks.push(block);
             }
@@ -86,11 +90,11 @@ impl Mapping {
         Ok(KernelRun {
             launch: run.launch.clone(),
             blocks,
-            addresses: run.addresses.clone(),
-            sizes: run.sizes.clone(),
+            items: Arc::clone(&run.items),
             grain: run.grain,
             is_last: run.is_last,
             uses_shared: run.uses_shared,
+            file: None,
         })
     }
 }
@@ -107,22 +111,24 @@ struct ThreadSteps {
 impl ThreadSteps {
     fn of(run: &KernelRun, threads: usize) -> Result<ThreadSteps, SimtError> {
         let mut list: Vec<Vec<(PhaseSite, u32, bool)>> = vec![Vec::new(); threads];
+        let mut is_outside = false;
         for block in run.blocks() {
-            for at in 0..block.len() {
-                let place_in_kernel = (block.phase(at), block.site(at));
+            block.visit(|found| {
+                let place = (found.phase, found.site);
                 let mut before = None;
-                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
-                    let place =
-                        block.number as usize * run.block_threads() as usize + usize::from(thread);
-                    let own = list.get_mut(place).ok_or_else(|| {
-                        SimtError::Unfit(
-                            "the mapping is of fewer threads than the run has".to_owned(),
-                        )
-                    })?;
-                    own.push((place_in_kernel, item, before != Some(thread)));
+                for (&item, &thread) in found.items.iter().zip(found.threads) {
+                    let home = block.number as usize * run.block_threads() as usize;
+                    match list.get_mut(home + usize::from(thread)) {
+                        Some(own) => own.push((place, item, before != Some(thread))),
+                        None => is_outside = true,
+                    }
                     before = Some(thread);
                 }
-            }
+            });
+        }
+        if is_outside {
+            let what = "the mapping is of fewer threads than the run has";
+            return Err(SimtError::Unfit(what.to_owned()));
         }
         let mut all = ThreadSteps {
             threads: vec![0],
@@ -143,29 +149,26 @@ impl ThreadSteps {
         Ok(all)
     }
 
-    fn block(&self, number: u32, members: &[u32]) -> BlockStream {
-        let mut heads: Vec<InstructionCursor> = members
-            .iter()
-            .map(|&thread| InstructionCursor {
-                next: self.threads[thread as usize],
-                end: self.threads[thread as usize + 1],
-            })
-            .collect();
-        let mut block = BlockStream::new(number);
-        in_lockstep(
-            &mut heads,
-            |at| self.steps[at].0,
-            |place, issued| {
-                for &(thread, at) in issued {
-                    for &item in
-                        &self.items[self.steps[at].1 as usize..self.steps[at + 1].1 as usize]
-                    {
-                        block.touch(thread as u16, item);
-                    }
+    fn block(&self, number: u32, members: &[u32]) -> Result<BlockStream, SimtError> {
+        let place = |at: usize| self.steps[at].0;
+        let cursor = |&thread: &u32| InstructionCursor {
+            next: self.threads[thread as usize],
+            end: self.threads[thread as usize + 1],
+            place,
+        };
+        let mut heads: Vec<_> = members.iter().map(cursor).collect();
+        let mut store = StreamStore::unlimited();
+        let mut block = BlockWriter::new(number, &mut store);
+        in_lockstep(&mut heads, |place, heads, issued| {
+            for &thread in issued {
+                let at = heads[thread].next;
+                let items = self.steps[at].1 as usize..self.steps[at + 1].1 as usize;
+                for &item in &self.items[items] {
+                    block.touch(thread as u16, item);
                 }
-                block.end(place);
-            },
-        );
-        block
+            }
+            block.end(place)
+        })?;
+        Ok(block.finish()?)
     }
 }

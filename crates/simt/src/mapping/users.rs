@@ -51,21 +51,24 @@ fn from_touches(
     let block_threads = run.block_threads();
     let mut users: Vec<((u64, u32, u32), u32)> = Vec::new();
     for block in run.blocks() {
-        let moves = |at| own.get(block.site(at) as usize).copied().unwrap_or(false);
-        for at in (0..block.len()).filter(|&at| !moves(at)) {
-            let (number, site) = (block.number, block.site(at));
-            for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
+        let (number, mut at) = (block.number, 0);
+        block.visit(|found| {
+            at += 1;
+            if own.get(found.site as usize) == Some(&true) {
+                return;
+            }
+            for (&item, &thread) in found.items.iter().zip(found.threads) {
                 let (site, time) = key(Touch {
                     block: number,
                     at,
-                    site,
+                    site: found.site,
                     thread,
                 });
                 let sector = run.address(item) / SECTOR;
                 let user = number * block_threads + u32::from(thread);
                 users.push(((sector, site, time), user));
             }
-        }
+        });
     }
     users.sort_unstable();
     users.dedup();

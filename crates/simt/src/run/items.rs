@@ -1,5 +1,5 @@
 //! [`Numbering`]: numbers for items, from 0 in the order of their first accesses. [`Grain`] says
-//! what an item is.
+//! what an item is, and [`ItemTable`] what is known of each.
 
 use hashbrown::HashTable;
 use reuselens_units::Granularity;
@@ -34,13 +34,83 @@ impl Grain {
     }
 }
 
+/// A number for each item. As long as all are equal, as they mostly are, it takes no memory.
+#[derive(Clone, Debug, Default)]
+struct MostlyEqual<T> {
+    /// Of all items, while `each` is empty.
+    all: T,
+    each: Vec<T>,
+}
+
+impl<T: Copy + PartialEq> MostlyEqual<T> {
+    #[inline]
+    fn get(&self, at: usize) -> T {
+        self.each.get(at).copied().unwrap_or(self.all)
+    }
+
+    /// Adds the value of the next item; there are `count` before it.
+    fn push(&mut self, count: usize, value: T) {
+        if count == 0 {
+            self.all = value;
+        }
+        if value != self.all && self.each.is_empty() {
+            self.each.resize(count, self.all);
+        }
+        if value != self.all || !self.each.is_empty() {
+            self.each.push(value);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.each.capacity() * size_of::<T>()
+    }
+}
+
+/// What is known of each item. Memory: 8 bytes an item, and one more where accesses have several
+/// sizes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ItemTable {
+    addresses: Vec<u64>,
+    sizes: MostlyEqual<u8>,
+}
+
+impl ItemTable {
+    pub(crate) fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Where an item begins, in bytes; of shared and local memory within its block or thread.
+    #[inline]
+    pub(crate) fn address(&self, item: u32) -> u64 {
+        self.addresses[item as usize]
+    }
+
+    /// Bytes of the first access to an item.
+    pub(crate) fn size(&self, item: u32) -> u8 {
+        self.sizes.get(item as usize)
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.addresses.capacity() * 8 + self.sizes.bytes()) as u64
+    }
+}
+
 /// Numbers items in the order in which they come. Shared memory is each block's own, local memory
 /// each thread's.
+///
+/// Memory: that of the [`ItemTable`], 6 to 12 bytes an item for the hash table, and 8 more if items
+/// are of several owners.
 pub(super) struct Numbering {
     grain: Grain,
     table: HashTable<u32>,
-    keys: Vec<(u64, u64)>,
-    sizes: Vec<u8>,
+    items: Vec<u64>,
+    owners: MostlyEqual<u64>,
+    sizes: MostlyEqual<u8>,
+    /// The last number, how far it was from the one before, and whether that was expected.
+    last: u32,
+    step: u32,
+    is_even: bool,
 }
 
 impl Numbering {
@@ -48,8 +118,12 @@ impl Numbering {
         Numbering {
             grain,
             table: HashTable::new(),
-            keys: Vec::new(),
-            sizes: Vec::new(),
+            items: Vec::new(),
+            owners: MostlyEqual::default(),
+            sizes: MostlyEqual::default(),
+            last: 0,
+            step: 0,
+            is_even: false,
         }
     }
 
@@ -70,34 +144,61 @@ impl Numbering {
             Space::Local => u64::from(block) << 16 | u64::from(thread),
         };
         let owner = owner | (space as u64) << 56;
-        let key = (owner, item);
-        let hash = hash(key);
-        let keys = &mut self.keys;
-        if let Some(&number) = self.table.find(hash, |&at| keys[at as usize] == key) {
-            return number;
-        }
-        let number = keys.len() as u32;
-        keys.push(key);
-        self.sizes.push(bytes);
-        self.table
-            .insert_unique(hash, number, |&at| self::hash(keys[at as usize]));
+        // What lanes touch mostly has numbers as evenly apart as their addresses are: then there is
+        // nothing to look up. Where they were not, only what is near the last one is tried, which
+        // is in the processor's caches.
+        let expected = self.last.wrapping_add(self.step);
+        let number = match (self.is_even || self.step < 4) && self.is(expected, item, owner) {
+            true => expected,
+            false => self.look_up(item, owner, bytes),
+        };
+        self.is_even = number == expected;
+        (self.step, self.last) = (number.wrapping_sub(self.last), number);
         number
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
+    #[inline]
+    fn is(&self, number: u32, item: u64, owner: u64) -> bool {
+        let at = number as usize;
+        self.items.get(at) == Some(&item) && self.owners.get(at) == owner
     }
 
-    /// Where each item begins, and the bytes of the first access to it.
-    pub(super) fn finish(self) -> (Vec<u64>, Vec<u8>) {
-        let grain = self.grain;
-        let addresses = self.keys.into_iter().map(|(_, item)| grain.address(item));
-        (addresses.collect(), self.sizes)
+    fn look_up(&mut self, item: u64, owner: u64, bytes: u8) -> u32 {
+        let hash = hash(item, owner);
+        if let Some(&number) = self.table.find(hash, |&at| self.is(at, item, owner)) {
+            return number;
+        }
+        let count = self.items.len();
+        self.items.push(item);
+        self.owners.push(count, owner);
+        self.sizes.push(count, bytes);
+        let (items, owners) = (&self.items, &self.owners);
+        self.table.insert_unique(hash, count as u32, |&at| {
+            self::hash(items[at as usize], owners.get(at as usize))
+        });
+        count as u32
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// What is known of each item.
+    pub(super) fn finish(self) -> ItemTable {
+        let mut addresses = self.items;
+        for item in &mut addresses {
+            *item = self.grain.address(*item);
+        }
+        addresses.shrink_to_fit();
+        ItemTable {
+            addresses,
+            sizes: self.sizes,
+        }
     }
 }
 
 #[inline]
-fn hash((owner, item): (u64, u64)) -> u64 {
+fn hash(item: u64, owner: u64) -> u64 {
     let product = (item ^ owner.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ (product >> 32)
 }

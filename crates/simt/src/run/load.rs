@@ -1,14 +1,17 @@
 //! [`KernelRun::read`]: reads one launch of a stream of warp instructions into a [`KernelRun`], as
 //! [`Loading`] selects.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use reuselens_warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpStep};
 
 use crate::SimtError;
-use crate::run::align::{Alignment, InstructionCursor, PhaseSite, in_lockstep};
+use crate::run::KernelRun;
+use crate::run::align::Alignment;
 use crate::run::items::{Grain, Numbering};
-use crate::run::{BlockStream, KernelRun};
+use crate::run::part::put_part;
+use crate::run::raw::RawRecords;
+use crate::run::stream::StreamStore;
 
 /// What of a stream is looked at, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +24,20 @@ pub struct Loading {
     pub grain: Grain,
     /// How warps of a block are put in lockstep.
     pub alignment: Alignment,
+    /// Bytes that the analysis may take. Streams that do not fit in a quarter of it are kept in a
+    /// temporary file.
+    pub memory: u64,
 }
 
 impl Default for Loading {
-    /// Elements of global memory in the first launch, warps aligned by sites.
+    /// Elements of global memory in the first launch, warps aligned by sites, all in memory.
     fn default() -> Loading {
         Loading {
             launch: 1,
             spaces: Spaces::of(&[Space::Global]),
             grain: Grain::Element,
             alignment: Alignment::Sites,
+            memory: u64::MAX,
         }
     }
 }
@@ -54,34 +61,20 @@ impl Spaces {
     }
 }
 
-/// Records of one block as they came.
-#[derive(Default)]
-struct RawBlock {
-    records: Vec<InstructionRecord>,
-    /// Of each record; empty while all are 0.
-    phases: Vec<u32>,
-    touches: Vec<(u16, u32)>,
-}
-
-#[derive(Clone, Copy)]
-struct InstructionRecord {
-    site: u32,
-    warp: u32,
-    position: u64,
-    start: u32,
-}
-
-/// Threads of a block are numbered in 16 bits, and touches in 32.
+/// Threads of a block are numbered in 16 bits, and items in 32.
 const MAX_THREADS: u64 = 1 << 16;
-const MAX_TOUCHES: usize = 1 << 31;
+const MAX_ITEMS: u64 = 1 << 31;
+/// Bytes that are read at once from each stream in the file, at most and at least.
+const WINDOWS: std::ops::RangeInclusive<u64> = 1 << 8..=1 << 16;
 
 impl KernelRun {
-    /// Reads one launch of a stream. Memory: some 10 bytes an access.
+    /// Reads one launch of a stream. Memory: as [`Loading::memory`] says; while it is read, 6 to 12
+    /// bytes for each item beside what the run holds in the end.
     ///
     /// # Errors
-    /// [`SimtError::Trace`] if the stream cannot be read, [`SimtError::Unfit`] if it has no such
-    /// launch, [`SimtError::TooLarge`] for blocks over 65536 threads, and over 2³¹ items or touches
-    /// of a block.
+    /// [`SimtError::Trace`] if the stream cannot be read, or a temporary file not be written;
+    /// [`SimtError::Unfit`] if it has no such launch; [`SimtError::TooLarge`] for blocks over 65536
+    /// threads, and over 2³¹ items.
     pub fn read(source: &mut dyn WarpSource, loading: Loading) -> Result<KernelRun, SimtError> {
         let mut batch = WarpBatch::new();
         let mut seen = Vec::new();
@@ -122,42 +115,94 @@ fn read(
 ) -> Result<KernelRun, SimtError> {
     let threads = launch.block.count();
     check("threads of a block", threads, MAX_THREADS)?;
-    let mut numbering = Numbering::new(loading.grain);
-    let mut raw: BTreeMap<u32, RawBlock> = BTreeMap::new();
+    let mut reading = Reading {
+        loading,
+        numbering: Numbering::new(loading.grain),
+        // Buffers grow by doubling.
+        records: RawRecords::new(quarter(loading.memory) / 2),
+        part: Vec::new(),
+        lanes: Vec::new(),
+        items: Vec::new(),
+        uses_shared: false,
+    };
     let mut batch = WarpBatch::new();
-    let mut uses_shared = false;
     let is_last = loop {
         match source.next(&mut batch)? {
-            WarpStep::Batch => {}
+            WarpStep::Batch => reading.add(&batch)?,
             WarpStep::Launch(_) => break false,
             WarpStep::End => break true,
         }
-        uses_shared = uses_shared || batch.rows().any(|row| row.space == Space::Shared);
-        for row in batch.rows().filter(|row| loading.spaces.has(row.space)) {
-            let block = raw.entry(row.block).or_default();
-            block.add(&row, loading.grain, &mut numbering);
-            check(
-                "touches of a block",
-                block.touches.len() as u64,
-                MAX_TOUCHES as u64,
-            )?;
-        }
-        check("distinct items", numbering.len() as u64, MAX_TOUCHES as u64)?;
     };
-    let mut blocks = Vec::with_capacity(raw.len());
-    while let Some((number, raw)) = raw.pop_first() {
-        blocks.push(raw.block(number, loading.alignment));
-    }
-    let (addresses, sizes) = numbering.finish();
+    let Reading {
+        numbering,
+        records,
+        uses_shared,
+        ..
+    } = reading;
+    let items = numbering.finish();
+    // Windows of all blocks, on each thread of an analysis.
+    let windows = (records.blocks() * reuselens_workers::processors().get()).max(1) as u64;
+    let window = (loading.memory / 16 / windows).clamp(*WINDOWS.start(), *WINDOWS.end());
+    let mut store = StreamStore::new(quarter(loading.memory), window as usize);
+    let blocks = records.finish(loading.alignment == Alignment::Positions, &mut store)?;
     Ok(KernelRun {
         launch,
         blocks,
-        addresses,
-        sizes,
+        items: Arc::new(items),
         grain: loading.grain,
         is_last,
         uses_shared,
+        file: store.file,
     })
+}
+
+fn quarter(memory: u64) -> usize {
+    usize::try_from(memory / 4).unwrap_or(usize::MAX)
+}
+
+/// What was read of a launch so far.
+struct Reading {
+    loading: Loading,
+    numbering: Numbering,
+    records: RawRecords,
+    /// Of the record that is read.
+    part: Vec<u8>,
+    lanes: Vec<u8>,
+    items: Vec<u32>,
+    uses_shared: bool,
+}
+
+impl Reading {
+    fn add(&mut self, batch: &WarpBatch) -> Result<(), SimtError> {
+        let spaces = self.loading.spaces;
+        let has_shared = || batch.rows().any(|row| row.space == Space::Shared);
+        self.uses_shared = self.uses_shared || has_shared();
+        for row in batch.rows().filter(|row| spaces.has(row.space)) {
+            self.part(&row);
+            let place = (row.phase, row.site);
+            let of = (row.block, row.warp);
+            self.records.add(of, place, row.position, &self.part)?;
+        }
+        check("distinct items", self.numbering.len() as u64, MAX_ITEMS)
+    }
+
+    /// Makes what a record touches.
+    fn part(&mut self, row: &WarpRow<'_>) {
+        self.lanes.clear();
+        self.items.clear();
+        for (lane, &address) in row.lanes().zip(row.addresses) {
+            let thread = row.warp * LANES as u32 + lane;
+            let (first, last) = self.loading.grain.cover(address, row.bytes);
+            for item in first..=last {
+                let number = &mut self.numbering;
+                let number = number.number(row.space, row.block, thread, item, row.bytes);
+                self.lanes.push(lane as u8);
+                self.items.push(number);
+            }
+        }
+        self.part.clear();
+        put_part(&mut self.part, row.warp, &self.lanes, &self.items);
+    }
 }
 
 fn check(what: &'static str, found: u64, limit: u64) -> Result<(), SimtError> {
@@ -170,83 +215,4 @@ fn check(what: &'static str, found: u64, limit: u64) -> Result<(), SimtError> {
         limit,
         hint: "run the kernel on smaller data",
     })
-}
-
-impl RawBlock {
-    fn add(&mut self, row: &WarpRow<'_>, grain: Grain, numbering: &mut Numbering) {
-        if row.phase != 0 && self.phases.is_empty() {
-            self.phases.resize(self.records.len(), 0);
-        }
-        if row.phase != 0 || !self.phases.is_empty() {
-            self.phases.push(row.phase);
-        }
-        let start = self.touches.len() as u32;
-        self.records.push(InstructionRecord {
-            site: row.site,
-            warp: row.warp,
-            position: row.position,
-            start,
-        });
-        for (lane, &address) in row.lanes().zip(row.addresses) {
-            let thread = row.warp * LANES as u32 + lane;
-            let (first, last) = grain.cover(address, row.bytes);
-            for item in first..=last {
-                let number = numbering.number(row.space, row.block, thread, item, row.bytes);
-                self.touches.push((thread as u16, number));
-            }
-        }
-    }
-
-    fn block(self, number: u32, alignment: Alignment) -> BlockStream {
-        let mut block = BlockStream::new(number);
-        let mut order: Vec<u32> = (0..self.records.len() as u32).collect();
-        let record = |at: u32| &self.records[at as usize];
-        let phase = |at: u32| self.phases.get(at as usize).copied().unwrap_or(0);
-        let place = |at: u32| (phase(at), record(at).site);
-        match alignment {
-            Alignment::Positions => {
-                let key = |at: u32| (phase(at), record(at).position, record(at).site);
-                order.sort_by_key(|&at| (key(at), record(at).warp));
-                for together in order.chunk_by(|&a, &b| key(a) == key(b)) {
-                    self.issue(&mut block, place(together[0]), together.iter().copied());
-                }
-            }
-            Alignment::Sites => {
-                order.sort_by_key(|&at| record(at).warp);
-                let mut heads: Vec<InstructionCursor> = Vec::new();
-                for (at, &number) in order.iter().enumerate() {
-                    match heads.last_mut() {
-                        Some(head) if record(order[head.next]).warp == record(number).warp => {
-                            head.end = at + 1;
-                        }
-                        _ => heads.push(InstructionCursor {
-                            next: at,
-                            end: at + 1,
-                        }),
-                    }
-                }
-                in_lockstep(
-                    &mut heads,
-                    |at| place(order[at]),
-                    |place, issued| {
-                        self.issue(&mut block, place, issued.iter().map(|(_, at)| order[*at]));
-                    },
-                );
-            }
-        }
-        block
-    }
-
-    /// Adds an instruction that those records are, in order of warps.
-    fn issue(&self, block: &mut BlockStream, place: PhaseSite, records: impl Iterator<Item = u32>) {
-        for at in records {
-            let at = at as usize;
-            let end = self.records.get(at + 1).map(|next| next.start as usize);
-            let touches = self.records[at].start as usize..end.unwrap_or(self.touches.len());
-            for &(thread, item) in &self.touches[touches] {
-                block.touch(thread, item);
-            }
-        }
-        block.end(place);
-    }
 }

@@ -4,115 +4,40 @@
 mod align;
 mod items;
 mod load;
+mod part;
+mod raw;
+mod spill;
+mod stream;
 
 pub use align::Alignment;
 pub(crate) use align::{InstructionCursor, PhaseSite, in_lockstep};
 pub use items::Grain;
+pub(crate) use items::ItemTable;
 pub use load::{Loading, Spaces};
+pub(crate) use spill::SpillFile;
+pub(crate) use stream::{BlockCursor, BlockWriter, DistinctItems, StreamStore};
+pub use stream::{BlockInstruction, BlockStream};
+
+use std::sync::Arc;
 
 use reuselens_warp::Launch;
 
-/// One launch, for one memory space, with items numbered from 0.
+use crate::SimtError;
+
+/// One launch of a kernel, for one memory space or several, with items numbered from 0.
 ///
-/// Memory: 6 bytes an item access and 8 a memory instruction of a block, 12 where there are barriers.
+/// Memory: that of its [`BlockStream`]s, as far as they are in memory ([`Loading::memory`]), and 8
+/// to 9 bytes for each item.
 #[derive(Clone, Debug)]
 pub struct KernelRun {
     pub(crate) launch: Launch,
     pub(crate) blocks: Vec<BlockStream>,
-    /// Where each item begins, in bytes; of shared and local memory within its block or thread.
-    pub(crate) addresses: Vec<u64>,
-    /// Bytes of the first access to each item.
-    pub(crate) sizes: Vec<u8>,
+    pub(crate) items: Arc<ItemTable>,
     pub(crate) grain: Grain,
     pub(crate) is_last: bool,
     pub(crate) uses_shared: bool,
-}
-
-/// The stream of memory instructions of one block: all its threads in lockstep.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockStream {
-    /// Its index in the grid.
-    pub number: u32,
-    sites: Vec<u32>,
-    /// Of each instruction; empty while all are 0.
-    phases: Vec<u32>,
-    /// Where each instruction's touches begin; one more than there are instructions.
-    starts: Vec<u32>,
-    items: Vec<u32>,
-    threads: Vec<u16>,
-}
-
-impl BlockStream {
-    pub(crate) fn new(number: u32) -> BlockStream {
-        BlockStream {
-            number,
-            starts: vec![0],
-            ..BlockStream::default()
-        }
-    }
-
-    /// Number of memory instructions.
-    pub fn len(&self) -> usize {
-        self.sites.len()
-    }
-
-    /// Whether it accesses nothing.
-    pub fn is_empty(&self) -> bool {
-        self.sites.is_empty()
-    }
-
-    /// Touches of all instructions.
-    pub fn touches(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Which instruction of the kernel the `at`-th is.
-    pub fn site(&self, at: usize) -> u32 {
-        self.sites[at]
-    }
-
-    /// The phase of the `at`-th instruction: see [`WarpAccess::phase`](reuselens_warp::WarpAccess).
-    pub fn phase(&self, at: usize) -> u32 {
-        self.phases.get(at).copied().unwrap_or(0)
-    }
-
-    /// The items that the `at`-th instruction touches, in order of threads; one for each touch.
-    pub fn items(&self, at: usize) -> &[u32] {
-        &self.items[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
-
-    /// The threads of the touches of the `at`-th instruction, rising. A thread that touches several
-    /// items at once is there several times.
-    pub fn threads(&self, at: usize) -> &[u16] {
-        &self.threads[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
-
-    /// Adds a touch to the instruction that is being made.
-    #[inline]
-    pub(crate) fn touch(&mut self, thread: u16, item: u32) {
-        self.items.push(item);
-        self.threads.push(thread);
-    }
-
-    /// Ends the instruction that is being made.
-    pub(crate) fn end(&mut self, (phase, site): PhaseSite) {
-        if phase != 0 && self.phases.is_empty() {
-            self.phases.resize(self.len(), 0);
-        }
-        if phase != 0 || !self.phases.is_empty() {
-            self.phases.push(phase);
-        }
-        self.sites.push(site);
-        self.starts.push(self.items.len() as u32);
-    }
-
-    /// The distinct items that it touches, rising.
-    pub fn footprint(&self) -> Vec<u32> {
-        let mut items = self.items.clone();
-        items.sort_unstable();
-        items.dedup();
-        items
-    }
+    /// Where the streams are that are not in memory.
+    pub(crate) file: Option<Arc<SpillFile>>,
 }
 
 impl KernelRun {
@@ -134,12 +59,12 @@ impl KernelRun {
 
     /// Number of distinct items.
     pub fn items(&self) -> u32 {
-        self.addresses.len() as u32
+        self.items.len() as u32
     }
 
     /// Where an item begins, in bytes.
     pub fn address(&self, item: u32) -> u64 {
-        self.addresses[item as usize]
+        self.items.address(item)
     }
 
     /// What an item is.
@@ -152,14 +77,32 @@ impl KernelRun {
         self.blocks.iter().map(|block| block.touches() as u64).sum()
     }
 
+    /// Bytes that it holds in memory.
+    pub fn bytes(&self) -> u64 {
+        let blocks = self.blocks.iter().map(|block| block.bytes() as u64);
+        self.items.bytes() + blocks.sum::<u64>()
+    }
+
+    /// Whether all that was read back from the file with its streams was read; to be asked after
+    /// the streams were visited.
+    ///
+    /// # Errors
+    /// [`SimtError::Trace`] if the file could not be read. What was visited then lacks something.
+    pub fn check(&self) -> Result<(), SimtError> {
+        match &self.file {
+            Some(file) => Ok(file.check()?),
+            None => Ok(()),
+        }
+    }
+
     /// The same with one block only, by its number in the grid.
     pub fn only(&self, number: u32) -> KernelRun {
         let blocks = self.blocks.iter().filter(|block| block.number == number);
         KernelRun {
             launch: self.launch.clone(),
             blocks: blocks.cloned().collect(),
-            addresses: self.addresses.clone(),
-            sizes: self.sizes.clone(),
+            items: Arc::clone(&self.items),
+            file: self.file.clone(),
             ..*self
         }
     }

@@ -9,7 +9,7 @@ pub use blocks::{BLOCK_SCHEDULERS, BlockScheduler, Sequential, SharingBlocks, bl
 pub use reference::Reference;
 pub use warps::{RoundRobin, SharingWarps, WARP_SCHEDULERS, WarpScheduler, warp_scheduler};
 
-use crate::KernelRun;
+use crate::{KernelRun, SimtError};
 
 /// A reference stream: memory instructions in order, each with the items that it touches.
 pub trait ReferenceStream {
@@ -23,6 +23,20 @@ pub trait ReferenceStream {
     /// several calls may be for one position. Called once for each group of threads, not once for
     /// each access. Two calls of `visit` visit the same.
     fn visit(&self, each: &mut dyn FnMut(u64, &[u32]));
+
+    /// As [`visit`](Self::visit), for who looks at the items of a range only: others may be left
+    /// out.
+    fn visit_range(&self, _range: std::ops::Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
+        self.visit(each);
+    }
+
+    /// Whether all that was visited could be read.
+    ///
+    /// # Errors
+    /// As [`KernelRun::check`].
+    fn check(&self) -> Result<(), SimtError> {
+        Ok(())
+    }
 }
 
 /// Instructions written down: for examples and tests.

@@ -1,10 +1,11 @@
 //! [`Reference`]: the stream of a run's blocks, merged or one after the other, with instructions
 //! cut to the number of load/store units. It refers to the run and copies nothing.
 
-use reuselens_warp::LANES;
+use std::ops::Range;
 
-use crate::KernelRun;
+use crate::run::BlockCursor;
 use crate::scenario::{ReferenceStream, WarpScheduler};
+use crate::{KernelRun, SimtError};
 
 /// Groups of blocks: merged within a group, one group after the other. It holds no copy of the
 /// run's touches.
@@ -18,10 +19,38 @@ pub struct Reference<'a> {
     instructions: u64,
 }
 
-/// The touches of one warp in an instruction.
-struct Slice<'a> {
-    items: &'a [u32],
-    threads: &'a [u16],
+/// What the warps of some blocks touch in one instruction, one warp after the other.
+#[derive(Default)]
+struct IssuedWarps {
+    items: Vec<u32>,
+    threads: Vec<u16>,
+    /// Where each warp's touches end.
+    ends: Vec<usize>,
+}
+
+impl IssuedWarps {
+    /// Takes the next instruction of each block; whether there are any.
+    fn read(&mut self, cursors: &mut [BlockCursor<'_>]) -> bool {
+        self.items.clear();
+        self.threads.clear();
+        self.ends.clear();
+        let mut has_any = false;
+        for cursor in cursors {
+            let Some(found) = cursor.next() else { continue };
+            has_any = true;
+            for part in found.parts() {
+                part.items_into(&mut self.items);
+                part.threads_into(&mut self.threads);
+                self.ends.push(self.items.len());
+            }
+        }
+        has_any
+    }
+
+    fn places(&self) -> impl Iterator<Item = Range<usize>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| start..end)
+    }
 }
 
 impl<'a> Reference<'a> {
@@ -38,6 +67,11 @@ impl<'a> Reference<'a> {
             warps,
             instructions: 0,
         };
+        if reference.units.is_none() {
+            let groups = reference.groups.iter();
+            reference.instructions = groups.map(|group| reference.length(group)).sum();
+            return reference;
+        }
         let mut last = None;
         reference.visit(&mut |position, _| last = Some(position));
         reference.instructions = last.map_or(0, |last| last + 1);
@@ -49,33 +83,29 @@ impl<'a> Reference<'a> {
         &self.groups
     }
 
-    /// Issues the `at`-th instruction of a group's blocks from `position` on; returns the position
-    /// after it.
+    /// Instructions of a group whose blocks are merged.
+    fn length(&self, group: &[usize]) -> u64 {
+        let lengths = group.iter().map(|&block| self.run.blocks()[block].len());
+        lengths.max().unwrap_or(0) as u64
+    }
+
+    /// Issues an instruction of a group's blocks from `position` on; returns the position after it.
     fn issue(
         &self,
-        group: &[usize],
-        at: usize,
+        issued: &IssuedWarps,
         units: usize,
         before: &mut Vec<u32>,
         mut position: u64,
         each: &mut dyn FnMut(u64, &[u32]),
     ) -> u64 {
-        let mut slices = Vec::new();
-        for &block in group {
-            let block = &self.run.blocks()[block];
-            if at < block.len() {
-                split(block.items(at), block.threads(at), &mut slices);
-            }
-        }
-        let mut order: Vec<usize> = (0..slices.len()).collect();
-        let warps: Vec<&[u32]> = slices.iter().map(|slice| slice.items).collect();
+        let warps: Vec<&[u32]> = issued.places().map(|place| &issued.items[place]).collect();
+        let places: Vec<Range<usize>> = issued.places().collect();
+        let mut order: Vec<usize> = (0..warps.len()).collect();
         self.warps.order(&warps, before, &mut order);
         let mut free = units;
         for &warp in &order {
-            let Slice {
-                mut items,
-                mut threads,
-            } = slices[warp];
+            let mut items = warps[warp];
+            let mut threads = &issued.threads[places[warp].clone()];
             while !items.is_empty() {
                 if free == 0 {
                     (position, free) = (position + 1, units);
@@ -88,9 +118,51 @@ impl<'a> Reference<'a> {
         }
         before.clear();
         if let Some(&last) = order.last() {
-            before.extend_from_slice(slices[last].items);
+            before.extend_from_slice(warps[last]);
         }
         position + u64::from(!order.is_empty())
+    }
+
+    /// Visits a group from `position` on; returns the position after it.
+    fn visit_in_units(
+        &self,
+        cursors: &mut [BlockCursor<'_>],
+        units: usize,
+        before: &mut Vec<u32>,
+        mut position: u64,
+        each: &mut dyn FnMut(u64, &[u32]),
+    ) -> u64 {
+        let mut issued = IssuedWarps::default();
+        while issued.read(cursors) {
+            position = self.issue(&issued, units, before, position, each);
+        }
+        position
+    }
+}
+
+/// Visits what blocks touch of `range`, merged, from `position` on.
+fn visit_merged(
+    mut cursors: Vec<BlockCursor<'_>>,
+    range: &Range<u32>,
+    mut position: u64,
+    each: &mut dyn FnMut(u64, &[u32]),
+) {
+    let mut items = Vec::new();
+    while !cursors.is_empty() {
+        cursors.retain_mut(|cursor| {
+            let Some(found) = cursor.next() else {
+                return false;
+            };
+            items.clear();
+            for part in found.parts().filter(|part| !part.misses(range)) {
+                part.items_into(&mut items);
+            }
+            if !items.is_empty() {
+                each(position, &items);
+            }
+            true
+        });
+        position += 1;
     }
 }
 
@@ -107,19 +179,6 @@ fn first_threads(threads: &[u16], limit: usize) -> (usize, usize) {
     (served, touches)
 }
 
-/// Cuts an instruction of a block into its warps.
-fn split<'a>(mut items: &'a [u32], mut threads: &'a [u16], slices: &mut Vec<Slice<'a>>) {
-    while let Some(&first) = threads.first() {
-        let warp = usize::from(first) / LANES;
-        let end = threads.partition_point(|&thread| usize::from(thread) / LANES <= warp);
-        slices.push(Slice {
-            items: &items[..end],
-            threads: &threads[..end],
-        });
-        (items, threads) = (&items[end..], &threads[end..]);
-    }
-}
-
 impl ReferenceStream for Reference<'_> {
     fn instructions(&self) -> u64 {
         self.instructions
@@ -130,23 +189,29 @@ impl ReferenceStream for Reference<'_> {
     }
 
     fn visit(&self, each: &mut dyn FnMut(u64, &[u32])) {
+        self.visit_range(0..u32::MAX, each);
+    }
+
+    fn visit_range(&self, range: Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
         let mut position = 0;
         let mut before = Vec::new();
         for group in &self.groups {
-            let lengths = group.iter().map(|&block| self.run.blocks()[block].len());
-            for at in 0..lengths.max().unwrap_or(0) {
-                if let Some(units) = self.units {
-                    position = self.issue(group, at, units, &mut before, position, each);
-                    continue;
+            let blocks = group.iter().map(|&block| &self.run.blocks()[block]);
+            let mut cursors: Vec<BlockCursor<'_>> = blocks.map(|block| block.cursor()).collect();
+            match self.units {
+                Some(units) => {
+                    position =
+                        self.visit_in_units(&mut cursors, units, &mut before, position, each);
                 }
-                for &block in group {
-                    let block = &self.run.blocks()[block];
-                    if at < block.len() {
-                        each(position, block.items(at));
-                    }
+                None => {
+                    visit_merged(cursors, &range, position, each);
+                    position += self.length(group);
                 }
-                position += 1;
             }
         }
+    }
+
+    fn check(&self) -> Result<(), SimtError> {
+        self.run.check()
     }
 }

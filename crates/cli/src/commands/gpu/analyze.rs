@@ -45,12 +45,12 @@ impl Args {
     /// Analyses.
     pub fn run(self) -> Outcome {
         self.machine.warn();
-        let run = self.input.read(&self.stream)?;
+        let run = self.input.read(&self.stream, self.machine.memory())?;
         let run = match self.block {
             Some(number) => one_block(&run, number)?,
             None => run,
         };
-        let mut named = self.machine.characteristics(&run)?;
+        let mut named = self.machine.characteristics(&run, 0)?;
         if let (Some(number), [(name, _)]) = (self.block, &mut named[..]) {
             *name = format!("block {number}");
         }

@@ -64,7 +64,8 @@ impl Args {
         }
         self.refuse_profiles()?;
         self.machine.warn();
-        let runs = [&self.before, &self.after].map(|path| self.input.read(path));
+        let runs = [&self.before, &self.after]
+            .map(|path| self.input.read(path, self.machine.memory() / 2));
         let [before, after] = runs;
         let (before, after) = (before?, after?);
         for (path, run) in [(&self.before, &before), (&self.after, &after)] {
@@ -87,7 +88,9 @@ impl Args {
             self.output.say(&line)?;
         }
         // The scenario may make several reference streams of a run: these are added up.
-        let (before, after) = (self.machine.sum(&before)?, self.machine.sum(&after)?);
+        let beside = after.bytes();
+        let before = self.machine.sum(&before, beside)?;
+        let after = self.machine.sum(&after, 0)?;
         self.output.say(&self.machine.line())?;
         show(&self.output, &before, &after)?;
         self.output

@@ -79,7 +79,8 @@ pub struct Machine {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Memory for the index; it is read in as many passes as that takes
+    /// Memory for the analysis. Beyond it, the stream is kept in a temporary file and read in as many
+    /// passes as that takes
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     memory_limit: Bytes,
 }
@@ -113,8 +114,8 @@ fn grain(text: &str) -> Result<Grain, String> {
 }
 
 impl SimtInput {
-    /// Reads a launch of the stream in a file.
-    pub fn read(&self, path: &Path) -> anyhow::Result<KernelRun> {
+    /// Reads a launch of the stream in a file, for an analysis that may take `memory` bytes.
+    pub fn read(&self, path: &Path, memory: u64) -> anyhow::Result<KernelRun> {
         let spaces: Vec<Space> = self
             .space
             .iter()
@@ -129,6 +130,7 @@ impl SimtInput {
                 Align::Sites => Alignment::Sites,
                 Align::Positions => Alignment::Positions,
             },
+            memory,
         };
         let mut source = open(path)?;
         match KernelRun::read(&mut *source, loading) {
@@ -269,12 +271,19 @@ impl Machine {
         format!("Scenario {}: {}", self.scenario().number(), self.words())
     }
 
-    /// The characteristics of the scenario's reference streams.
-    pub fn characteristics(&self, run: &KernelRun) -> anyhow::Result<Vec<Named>> {
+    /// Bytes that the analysis may take.
+    pub fn memory(&self) -> u64 {
+        self.memory_limit.get()
+    }
+
+    /// The characteristics of the scenario's reference streams, where `beside` bytes are held
+    /// beside the run.
+    pub fn characteristics(&self, run: &KernelRun, beside: u64) -> anyhow::Result<Vec<Named>> {
         let scenario = self.scenario();
         let (blocks, warps) = self.schedulers(run)?;
+        let held = run.bytes().saturating_add(beside);
         let mut limits = Limits {
-            memory: self.memory_limit.get(),
+            memory: (self.memory().saturating_sub(held)).max(self.memory() / 4),
             ..Limits::default()
         };
         limits.threads = self.threads.map_or(limits.threads, usize::from);
@@ -290,10 +299,10 @@ impl Machine {
         named.collect()
     }
 
-    /// All streams' characteristics added up.
-    pub fn sum(&self, run: &KernelRun) -> anyhow::Result<Characteristic> {
+    /// All streams' characteristics added up, where `beside` bytes are held beside the run.
+    pub fn sum(&self, run: &KernelRun, beside: u64) -> anyhow::Result<Characteristic> {
         let mut sum = Characteristic::default();
-        for (_, one) in self.characteristics(run)? {
+        for (_, one) in self.characteristics(run, beside)? {
             sum.add(&one);
         }
         Ok(sum)

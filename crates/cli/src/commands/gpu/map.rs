@@ -105,7 +105,7 @@ impl Args {
     pub fn run(mut self) -> Outcome {
         self.machine = self.machine.or_each();
         self.machine.warn();
-        let run = self.input.read(&self.stream)?;
+        let run = self.input.read(&self.stream, u64::MAX)?;
         if run.grain() != Grain::Element {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
@@ -294,8 +294,8 @@ impl Args {
 
     fn characteristic(&self, run: KernelRun) -> anyhow::Result<Characteristic> {
         let Some(number) = self.block else {
-            return self.machine.sum(&run);
+            return self.machine.sum(&run, 0);
         };
-        self.machine.sum(&one_block(&run, number)?)
+        self.machine.sum(&one_block(&run, number)?, 0)
     }
 }
