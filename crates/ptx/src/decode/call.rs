@@ -295,8 +295,8 @@ impl<'a> KernelDecoder<'a> {
         })
     }
 
-    /// The address of an argument for the function, or of a place for a result. Variables are passed
-    /// as they are, since the caller writes them anew before each call.
+    /// The address of an argument for the function, or of a place for a result. Variables are
+    /// passed as they are, since the caller writes them anew before each call.
     pub fn argument_address(
         &mut self,
         param: &Variable,

@@ -52,8 +52,8 @@ pub fn local_bytes(kernel: &Kernel, stack: u64) -> u64 {
 /// and not how many registers each of them keeps.
 const MOST_KEPT: u64 = 256 << 20;
 
-/// Bytes that the calls of each block may keep. Blocks of a cooperative launch run at the same time,
-/// and share what one launch may take.
+/// Bytes that the calls of each block may keep. Blocks of a cooperative launch run at the same
+/// time, and share what one launch may take.
 pub fn room(launch: &LaunchConfig) -> u64 {
     if launch.cooperative {
         MOST_KEPT.min(MOST_RESIDENT_BYTES / u64::from(launch.blocks()).max(1))
@@ -113,8 +113,7 @@ pub fn enter(
     };
     warp.frames.push(frame);
     for lane in lanes(group) {
-        let pairs = op.arguments.iter().zip(&routine.params);
-        for (argument, param) in pairs {
+        for (argument, param) in op.arguments.iter().zip(&routine.params) {
             copy(warp, lane, (caller, argument), (base, param));
         }
         warp.registers.wide[kernel.frame as usize].0[lane] = base;

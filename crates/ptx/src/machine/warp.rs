@@ -286,8 +286,8 @@ impl Warp {
         self.go(&paths)
     }
 
-    /// Demands that all lanes of the warp are at a barrier, or, if it need not be aligned, that those
-    /// which its guard leaves out have come to it too.
+    /// Demands that all lanes of the warp are at a barrier, or, if it need not be aligned, that
+    /// those which its guard leaves out have come to it too.
     fn all_here(&self, barrier: &Barrier, mask: u32) -> Result<(), Box<Fault>> {
         let missing = self.alive & !mask;
         if missing == 0 || !barrier.aligned && self.now.mask == self.alive {

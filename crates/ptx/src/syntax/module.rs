@@ -29,8 +29,8 @@ pub fn parse(text: &str) -> Result<Ast, PtxError> {
     Ok(ast)
 }
 
-/// What begins with a directive. `places` is where in `ast` the variables of the file so far are, by
-/// their names.
+/// What begins with a directive. `places` is where in `ast` the variables of the file so far are,
+/// by their names.
 fn item(
     cursor: &mut Cursor<'_>,
     ast: &mut Ast,
