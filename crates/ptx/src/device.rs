@@ -261,6 +261,11 @@ impl Device {
         self.memory.free(address)
     }
 
+    /// Gives the buffer that begins at an address another name for messages; whether there is one.
+    pub fn rename(&mut self, address: u64, name: &str) -> bool {
+        self.memory.rename(address, name)
+    }
+
     /// The buffer that begins at an address; variables of modules are buffers too.
     pub fn buffer(&self, address: u64) -> Option<&Allocation> {
         self.memory.buffer(address)

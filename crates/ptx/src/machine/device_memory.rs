@@ -112,6 +112,15 @@ impl DeviceMemory {
         true
     }
 
+    /// Gives the buffer that begins at an address another name; whether there is one.
+    pub fn rename(&mut self, address: u64, name: &str) -> bool {
+        let number = self.begins_at(address);
+        if let Some(number) = number {
+            name.clone_into(&mut self.allocations[number].name);
+        }
+        number.is_some()
+    }
+
     /// The number of the buffer that begins at an address.
     fn begins_at(&self, address: u64) -> Option<usize> {
         let page = address.checked_sub(windows::GLOBAL)? / PAGE as u64;
@@ -343,6 +352,15 @@ mod tests {
             memory.allocate("buffer", 1, 1 << bits, 1 << 20);
             assert!(memory.bytes().len() <= 1 << 20, "{bits}");
         }
+    }
+
+    #[test]
+    fn a_renamed_buffer_is_described_by_its_new_name() {
+        let mut memory = DeviceMemory::default();
+        let address = memory.allocate("first", 1000, 1, MOST).unwrap();
+        assert!(memory.rename(address, "second"));
+        assert!(!memory.rename(address + 256, "third"), "in the middle");
+        assert!(memory.describe(address + 1004).contains("'second'"));
     }
 
     #[test]
