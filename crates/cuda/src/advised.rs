@@ -32,6 +32,12 @@ impl AdvisedKernels {
         self.advisor.finish()
     }
 
+    /// The reports of the launches that have ended, as [`finish`](Self::finish) gives them, while
+    /// more may come. Costs a copy of the sums.
+    pub fn reports(&self) -> Vec<KernelReport> {
+        self.advisor.reports()
+    }
+
     fn add_flow(&mut self, flow: Option<&FlowCounts>) {
         if let Some(flow) = flow {
             self.advisor.branches(&BranchReport {
@@ -211,7 +217,10 @@ mod tests {
         assert!(!launch(four, 32, 2));
         assert!(!launch(eight, 5000, 1));
         assert!(!launch(eight, 5000, 3));
-        let reports = device.into_watch().finish();
+        let advised = device.into_watch();
+        let so_far = advised.reports();
+        let reports = advised.finish();
+        assert_eq!(so_far, reports);
         let counts: Vec<_> = reports
             .iter()
             .map(|report| (report.call_path, report.launches.launches))

@@ -215,6 +215,14 @@ impl Advisor {
         kernels.map(|kernel| kernel.report(&options)).collect()
     }
 
+    /// The reports of the launches that have ended, as [`finish`](Self::finish) gives them: for
+    /// those that go on with launches. Costs a copy of the sums.
+    pub fn reports(&self) -> Vec<KernelReport> {
+        let kernels = self.kernels.iter().filter(|kernel| kernel.has_counts());
+        let reports = kernels.map(|kernel| kernel.clone().report(&self.options));
+        reports.collect()
+    }
+
     /// What the host knows of the next launch of a stream.
     pub fn set_context(&mut self, context: LaunchContext) {
         self.context = context;

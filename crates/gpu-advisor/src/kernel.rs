@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Sums over launches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct KernelTotals {
     name: String,
     call_path: u32,

@@ -63,6 +63,9 @@ pub enum Origin {
     Pinned,
     /// `cudaHostRegister`: memory of the host that kernels access too.
     Registered,
+    /// An array of the process that launches kernels, which they access in place or by copies that
+    /// the process does not make itself: of NumPy or the like.
+    Lent,
     /// A variable of device code.
     Variable {
         /// Its name, mangled.
@@ -109,7 +112,7 @@ impl Origin {
         match self {
             Origin::Malloc | Origin::Pitched | Origin::Array | Origin::StreamOrdered => true,
             Origin::Variable { name, .. } => !name.contains('$') && !name.starts_with("__"),
-            Origin::Managed | Origin::Pinned | Origin::Registered => false,
+            Origin::Managed | Origin::Pinned | Origin::Registered | Origin::Lent => false,
             Origin::Unknown | Origin::Heap | Origin::Static { .. } | Origin::Local { .. } => false,
         }
     }
@@ -125,6 +128,7 @@ impl Origin {
             Origin::Managed => "cudaMallocManaged",
             Origin::Pinned => "cudaMallocHost",
             Origin::Registered => "cudaHostRegister",
+            Origin::Lent => "array",
             Origin::Variable {
                 space: VariableSpace::Global,
                 ..
