@@ -6,6 +6,7 @@ pub mod ast;
 mod body;
 mod cursor;
 mod declaration;
+mod inline_assembly;
 mod lexer;
 mod link;
 mod module;

@@ -7,6 +7,7 @@ use super::ast::{Ast, FunctionAst};
 use super::body;
 use super::cursor::Cursor;
 use super::declaration;
+use super::inline_assembly;
 use super::lexer::{self, TokenKind};
 use super::number;
 use crate::error::PtxError;
@@ -17,7 +18,8 @@ use crate::error::PtxError;
 /// # Errors
 /// What is no PTX, or is declared in a way that is not supported.
 pub fn parse(text: &str) -> Result<Ast, PtxError> {
-    let mut cursor = Cursor::new(lexer::tokens(text)?);
+    let text = inline_assembly::with_own_lines(text);
+    let mut cursor = Cursor::new(lexer::tokens(&text)?);
     let mut ast = Ast::default();
     let mut places = HashMap::new();
     if cursor.peek().text != ".version" {
