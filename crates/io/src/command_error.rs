@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// The error of starting a command, as it is if the user may look into all folders of `PATH`: if one
-/// of them is closed to the user, the system says of a command that is in none of them that
+/// The error of starting a command, as it is if the user may look into all folders of `PATH`: if
+/// one of them is closed to the user, the system says of a command that is in none of them that
 /// permission is denied, and not that there is none.
 pub fn command_error(program: &OsStr, error: io::Error) -> io::Error {
     let path = std::env::var_os("PATH").unwrap_or_default();

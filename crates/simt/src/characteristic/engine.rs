@@ -18,8 +18,8 @@ pub struct Limits {
     /// Threads.
     pub threads: usize,
     /// Bytes for the index, 8 bytes for each item included; it is read in as many passes over the
-    /// stream as that takes. Beside it there are 8 bytes for each memory instruction and thread, and
-    /// up to 64 where data is in many instructions: that many threads are used whose bytes fit.
+    /// stream as that takes. Beside it there are 8 bytes for each memory instruction and thread,
+    /// and up to 64 where data is in many instructions: that many threads are used whose bytes fit.
     pub memory: u64,
 }
 

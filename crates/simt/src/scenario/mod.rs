@@ -5,6 +5,8 @@ mod blocks;
 mod reference;
 mod warps;
 
+use std::ops::Range;
+
 pub use blocks::{BLOCK_SCHEDULERS, BlockScheduler, Sequential, SharingBlocks, block_scheduler};
 pub use reference::Reference;
 pub use warps::{RoundRobin, SharingWarps, WARP_SCHEDULERS, WarpScheduler, warp_scheduler};
@@ -26,17 +28,13 @@ pub trait ReferenceStream {
 
     /// As [`visit`](Self::visit), for who looks at the items of a range only: others may be left
     /// out.
-    fn visit_range(&self, _range: std::ops::Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
-        self.visit(each);
-    }
+    fn visit_range(&self, range: Range<u32>, each: &mut dyn FnMut(u64, &[u32]));
 
     /// Whether all that was visited could be read.
     ///
     /// # Errors
     /// As [`KernelRun::check`].
-    fn check(&self) -> Result<(), SimtError> {
-        Ok(())
-    }
+    fn check(&self) -> Result<(), SimtError>;
 }
 
 /// Instructions written down: for examples and tests.
@@ -53,6 +51,14 @@ impl ReferenceStream for [Vec<u32>] {
         for (position, items) in self.iter().enumerate() {
             each(position as u64, items);
         }
+    }
+
+    fn visit_range(&self, _range: Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
+        self.visit(each);
+    }
+
+    fn check(&self) -> Result<(), SimtError> {
+        Ok(())
     }
 }
 

@@ -79,8 +79,8 @@ pub struct Machine {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Memory for the analysis. Beyond it, the stream is kept in a temporary file and read in as many
-    /// passes as that takes
+    /// Memory for the analysis. Beyond it, the stream is kept in a temporary file and read in as
+    /// many passes as that takes
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     memory_limit: Bytes,
 }
