@@ -310,10 +310,12 @@ fn explained(program: &OsString, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), why)
 }
 
-/// Whether a request failed because the process has ended.
-fn is_gone(error: &io::Error) -> bool {
+/// Whether a request failed because the process has ended. Its memory is of no bytes then, so that
+/// reading from it and writing to it end early.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotFound, UnexpectedEof, WriteZero};
     matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ECHILD))
-        || error.kind() == io::ErrorKind::NotFound
+        || matches!(error.kind(), NotFound | UnexpectedEof | WriteZero)
 }
 
 /// Waits for the stop at the program's first instruction, and puts the rewriter in.

@@ -274,6 +274,40 @@ mod tests {
         Ok(())
     }
 
+    /// A tracee is killed between any two requests.
+    #[test]
+    fn requests_to_a_killed_process_say_that_it_is_gone() -> io::Result<()> {
+        let mut command = Command::new("sleep");
+        // SAFETY: a system call without pointers.
+        unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))) };
+        let mut child = command.arg("1000").spawn()?;
+        let tracee = Tracee::new(child.id());
+        assert_eq!(tracee.wait(false)?, WaitOutcome::Signal(libc::SIGTRAP, 0));
+        let (registers, memory) = (tracee.registers()?, tracee.memory()?);
+        child.kill()?;
+        // Its memory is given back before its end can be waited for.
+        let stat = format!("/proc/{}/stat", child.id());
+        while !std::fs::read_to_string(&stat)?.contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let errors = [
+            memory
+                .read_exact_at(&mut [0; 3], registers.rip)
+                .unwrap_err(),
+            memory.write_all_at(&[0; 3], registers.rip).unwrap_err(),
+            tracee
+                .call(&registers, libc::SYS_getpid as u64, [0; 6])
+                .unwrap_err(),
+            tracee.registers().err().unwrap(),
+            tracee.set_registers(&registers).unwrap_err(),
+        ];
+        for error in &errors {
+            assert!(crate::program::is_gone(error), "{error:?} of {errors:?}");
+        }
+        child.wait()?;
+        Ok(())
+    }
+
     #[test]
     fn signals_do_not_come_between_a_call_and_its_end() -> io::Result<()> {
         for signals in [
