@@ -186,9 +186,9 @@ fn memory_limit_counts_the_file_of_a_part() {
     holds(&place, 220, &["shard", "1/1", "new.u64"], 0);
 }
 
-/// Writes the stream of a kernel of 64 blocks of 8 warps, whose threads load what `address` says of
-/// a number of the load and a lane.
-fn kernel(place: &Place, name: &str, address: impl Fn(u64, u64) -> u64) {
+/// Writes the stream of a kernel of 64 blocks of 8 warps, whose threads load this many times, from
+/// where `address` says for the number of the warp's load and a lane.
+fn kernel(place: &Place, name: &str, loads: u64, address: impl Fn(u64, u64) -> u64) {
     let path = place.path(name);
     let mut writer = WarpWriter::new(Vec::new(), &path, "generated").unwrap();
     let launch = Launch {
@@ -201,7 +201,7 @@ fn kernel(place: &Place, name: &str, address: impl Fn(u64, u64) -> u64) {
     let mut number = 0;
     for (block, warp) in (0..64).flat_map(|block| (0..8).map(move |warp| (block, warp))) {
         let mut batch = WarpBatch::new();
-        for position in 1..=600 {
+        for position in 1..=loads {
             number += 1;
             batch.push(&WarpAccess {
                 site: (position % 9) as u32,
@@ -221,28 +221,53 @@ fn kernel(place: &Place, name: &str, address: impl Fn(u64, u64) -> u64) {
     place.write(name, writer.finish().unwrap());
 }
 
-/// Ten million accesses: neighbours, and others that have no order.
+/// Holds `gpu analyze` to 16 MiB, and what it finds to what it finds with more.
+#[track_caller]
+fn analysis_holds(place: &Place, stream: &str, scenario: &str) {
+    let words = ["gpu", "analyze", stream, "--scenario", scenario];
+    holds(place, 16, &words, 0);
+    let with = |limit| {
+        let csv = ["--csv", "-", "--memory-limit", limit];
+        place.run(&[&words[..], &csv].concat()).succeeds().out
+    };
+    assert_eq!(with("16M"), with("1G"), "{words:?}");
+}
+
+/// Eight million accesses: neighbours, and others that have no order.
 #[test]
 fn analysis_of_a_kernel_holds_its_limit() {
     let place = Place::new();
-    kernel(&place, "even.rlwarp", |number, lane| {
+    kernel(&place, "even.rlwarp", 500, |number, lane| {
         4 * (number % 1000 * 32 + lane)
     });
-    kernel(&place, "scattered.rlwarp", |number, lane| {
+    kernel(&place, "scattered.rlwarp", 500, |number, lane| {
         let hash = (number * 32 + lane).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         4 * (hash >> 48)
     });
-    for stream in ["even.rlwarp", "scattered.rlwarp"] {
-        for scenario in ["1", "3", "5"] {
-            let words = ["gpu", "analyze", stream, "--scenario", scenario];
-            holds(&place, 16, &words, 0);
-            let with = |limit| {
-                let csv = ["--csv", "-", "--memory-limit", limit];
-                place.run(&[&words[..], &csv].concat()).succeeds().out
-            };
-            assert_eq!(with("16M"), with("1G"), "{words:?}");
-        }
-    }
+    analysis_holds(&place, "even.rlwarp", "3");
+    analysis_holds(&place, "scattered.rlwarp", "3");
+    analysis_holds(&place, "scattered.rlwarp", "5");
+}
+
+/// Two and a half million accesses, each of other data, but for the last ones.
+#[test]
+fn analysis_of_a_kernel_counts_its_items() {
+    let place = Place::new();
+    kernel(&place, "new.rlwarp", 150, |number, lane| {
+        4 * (number.min(70_000) * 32 + lane)
+    });
+    analysis_holds(&place, "new.rlwarp", "3");
+    let pipe = "reuselens gpu analyze - --memory-limit 16M < new.rlwarp";
+    let pipe = pipe.replace("reuselens", env!("CARGO_BIN_EXE_reuselens"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &pipe]).current_dir(place.path(""));
+    Done::of(&mut shell)
+        .fails(2)
+        .says(&["standard input cannot be read again"]);
+    let sharing = ["--scenario", "4", "--block-scheduler", "sharing"];
+    let words = ["gpu", "analyze", "new.rlwarp", "--memory-limit", "16M"];
+    let refused = place.run(&[&words[..], &sharing].concat()).fails(2);
+    refused.says(&["the scheduler 'sharing' looks at all of them"]);
 }
 
 /// `ulimit -v`, at any of these: a report, or a message.

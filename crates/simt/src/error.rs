@@ -21,6 +21,13 @@ pub enum SimtError {
         /// What to do.
         hint: &'static str,
     },
+    /// The items take more than their half of the memory: they have to be read in classes, one
+    /// after the other.
+    #[error("what is known of the distinct items takes more than half of {limit} bytes")]
+    TooManyItems {
+        /// The memory that the analysis may take.
+        limit: u64,
+    },
     /// A text is not what its format promises.
     #[error("{name}, line {line}: {what}")]
     Text {

@@ -27,5 +27,7 @@ pub mod transactions;
 
 pub use characteristic::{Characteristic, ContourClass, Difference};
 pub use error::SimtError;
-pub use run::{Alignment, BlockInstruction, BlockStream, Grain, KernelRun, Loading, Spaces};
+pub use run::{
+    Alignment, BlockInstruction, BlockStream, Grain, ItemClass, KernelRun, Loading, Spaces,
+};
 pub use scenario::{ReferenceStream, Scenario};

@@ -73,6 +73,13 @@ impl SharingMatrix {
         }
     }
 
+    /// Adds what rows have in common of another class of items.
+    pub fn add(&mut self, other: &SharingMatrix) {
+        for (common, more) in self.common.iter_mut().zip(&other.common) {
+            *common += more;
+        }
+    }
+
     /// Common items of two rows.
     pub fn common(&self, row: usize, column: usize) -> u64 {
         self.common[row * self.rows + column]

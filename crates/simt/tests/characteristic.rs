@@ -3,9 +3,14 @@
 use proptest::prelude::*;
 use reuselens_simt::characteristic::{Limits, characteristic, naive};
 use reuselens_simt::scenario::{
-    BLOCK_SCHEDULERS, ReferenceStream, Scenario, WARP_SCHEDULERS, block_scheduler, warp_scheduler,
+    BLOCK_SCHEDULERS, ReferenceStream, RoundRobin, Scenario, Sequential, WARP_SCHEDULERS,
+    block_scheduler, warp_scheduler,
 };
-use reuselens_simt::{Alignment, ContourClass, Difference, Grain, KernelRun, Loading};
+use reuselens_simt::sharing::SharingMatrix;
+use reuselens_simt::transactions::{DataLayout, Transactions};
+use reuselens_simt::{
+    Alignment, ContourClass, Difference, Grain, ItemClass, KernelRun, Loading, SimtError,
+};
 use reuselens_warp::{
     Extent, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpStream,
 };
@@ -58,6 +63,16 @@ proptest! {
 type ThreadAccess = (u32, u32, u32, u32, Vec<u64>, u32);
 
 fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelRun {
+    let loading = Loading {
+        alignment,
+        grain,
+        ..Loading::default()
+    };
+    load(accesses, 1, loading)
+}
+
+/// Reads accesses whose addresses are `apart` times as far apart.
+fn load(accesses: &[ThreadAccess], apart: u64, loading: Loading) -> KernelRun {
     let mut stream = WarpStream::new();
     let launch = Launch {
         kernel: "k".into(),
@@ -76,6 +91,7 @@ fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelR
         *position += 1;
         let mut addresses = [0; 32];
         addresses.copy_from_slice(lanes);
+        addresses.iter_mut().for_each(|address| *address *= apart);
         batch.push(&WarpAccess {
             site: *site,
             phase: *phase,
@@ -90,11 +106,6 @@ fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelR
         });
     }
     stream.batch(&batch).unwrap();
-    let loading = Loading {
-        alignment,
-        grain,
-        ..Loading::default()
-    };
     KernelRun::read(&mut stream.source(), loading).unwrap()
 }
 
@@ -175,6 +186,60 @@ proptest! {
     }
 
     #[test]
+    fn streams_in_a_file_are_those_in_memory(accesses in accesses(), by_sites in any::<bool>()) {
+        let alignment = if by_sites { Alignment::Sites } else { Alignment::Positions };
+        let loading = Loading { alignment, ..Loading::default() };
+        // What is known of the items takes some 600 bytes, and most records are in the file.
+        let within = Loading { memory: 2500, ..loading };
+        let (memory, file) = (load(&accesses, 1, loading), load(&accesses, 1, within));
+        prop_assert_eq!(memory.blocks(), file.blocks());
+        prop_assert!(accesses.len() < 30 || file.bytes() < memory.bytes());
+        let streams = |run| Scenario::Merged.streams(run, &Sequential, &RoundRobin);
+        let limits = limits(2, 1 << 10);
+        let from_file = characteristic(&streams(&file)[0], limits).unwrap();
+        prop_assert_eq!(from_file, characteristic(&streams(&memory)[0], limits).unwrap());
+        file.check().unwrap();
+    }
+
+    #[test]
+    fn classes_of_items_add_up(accesses in accesses(), count in 2..6_u32, units in 1..80_usize) {
+        let of_class = |index, count| Loading { class: ItemClass { index, count }, ..Loading::default() };
+        let all = load(&accesses, 4096, of_class(0, 1));
+        let parts: Vec<KernelRun> = (0..count).map(|at| load(&accesses, 4096, of_class(at, count))).collect();
+        let kept = Transactions::of(&all, DataLayout::Kept).unwrap();
+        prop_assert_eq!(all.loaded_transactions(), Some(kept));
+        let sectors: u64 = parts.iter().map(|part| part.loaded_transactions().unwrap().sectors).sum();
+        prop_assert_eq!(sectors, kept.sectors);
+        let shared = |run: &KernelRun| (SharingMatrix::of_blocks(run, 3), SharingMatrix::of_warps(run, 0));
+        let mut sum = shared(&parts[0]);
+        for part in &parts {
+            prop_assert_eq!((part.touches(), part.loaded_transactions().unwrap().requests), (all.touches(), kept.requests));
+        }
+        for (blocks, warps) in parts[1..].iter().map(shared) {
+            sum.0.add(&blocks);
+            sum.1.add(&warps);
+        }
+        prop_assert_eq!(sum, shared(&all));
+        for scenario in [
+            Scenario::Each,
+            Scenario::Merged,
+            Scenario::Collective { clusters: 2, units },
+        ] {
+            let found = |run: &KernelRun| -> Vec<_> {
+                let streams = scenario.streams(run, &Sequential, &RoundRobin);
+                streams.iter().map(|stream| characteristic(stream, limits(2, 1 << 20)).unwrap()).collect()
+            };
+            let mut sum = found(&parts[0]);
+            for part in &parts[1..] {
+                let one = found(part);
+                prop_assert_eq!(one.len(), sum.len());
+                sum.iter_mut().zip(&one).for_each(|(sum, one)| sum.add_class(one));
+            }
+            prop_assert_eq!(sum, found(&all), "{:?}", scenario);
+        }
+    }
+
+    #[test]
     fn every_scheduler_serves_each_thread_once(accesses in accesses(), k in 1..5_usize, units in 1..80_usize) {
         let line = Grain::Lines(reuselens_units::Granularity::new(8).unwrap());
         let run = run(&accesses, Alignment::Sites, line);
@@ -243,4 +308,47 @@ fn a_difference_is_after_minus_before() {
     let found = Difference::between(&before, &after);
     assert_eq!(found.changes, [(1, -1), (2, -1), (3, -1)]);
     assert_eq!((found.sum, found.domain), (-3, (3, 1)));
+}
+
+#[test]
+fn items_beyond_half_of_the_memory_are_refused() {
+    let mut stream = WarpStream::new();
+    let launch = Launch {
+        kernel: "k".into(),
+        grid: Extent::line(1),
+        block: Extent::line(32),
+        sites: [].into(),
+    };
+    stream.launch(&launch).unwrap();
+    let mut batch = WarpBatch::new();
+    for position in 1..=4000 {
+        batch.push(&WarpAccess {
+            site: 0,
+            phase: 0,
+            position,
+            block: 0,
+            warp: 0,
+            mask: u32::MAX,
+            space: Space::Global,
+            kind: WarpKind::Load,
+            bytes: 4,
+            addresses: std::array::from_fn(|lane| position * 4096 + lane as u64 * 8),
+        });
+    }
+    stream.batch(&batch).unwrap();
+    let read = |count| {
+        let loading = Loading {
+            memory: 1 << 20,
+            class: ItemClass { index: 0, count },
+            ..Loading::default()
+        };
+        KernelRun::read(&mut stream.source(), loading)
+    };
+    let refused = read(1).err().unwrap();
+    assert!(
+        matches!(refused, SimtError::TooManyItems { limit: 0x10_0000 }),
+        "{refused}"
+    );
+    let part = read(16).unwrap();
+    assert!((4000..16_000).contains(&part.items()), "{}", part.items());
 }

@@ -5,6 +5,7 @@ pub mod diff;
 mod diff_runs;
 pub mod input;
 pub mod map;
+mod passes;
 pub mod pictures;
 pub mod report;
 pub mod run;

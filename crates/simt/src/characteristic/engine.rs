@@ -19,7 +19,7 @@ pub struct Limits {
     pub threads: usize,
     /// Bytes for the index, 8 bytes for each item included; it is read in as many passes over the
     /// stream as that takes. Beside it there are 8 bytes for each memory instruction and thread,
-    /// and up to 64 where data is in many instructions: that many threads are used whose bytes fit.
+    /// and up to 64 where data is in many instructions: only threads whose bytes fit are used.
     pub memory: u64,
 }
 

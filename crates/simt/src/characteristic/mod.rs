@@ -105,12 +105,18 @@ impl Characteristic {
     /// Adds what another stream has: of the clusters of a scenario, one after the other. Items of
     /// both count twice.
     pub fn add(&mut self, other: &Characteristic) {
+        self.add_class(other);
+        self.instructions += other.instructions;
+    }
+
+    /// Adds what the same instructions have of another class of items
+    /// ([`ItemClass`](crate::ItemClass)).
+    pub fn add_class(&mut self, other: &Characteristic) {
         let longer = self.degrees.len().max(other.degrees.len());
         self.degrees.resize(longer, 0);
         for (degree, more) in self.degrees.iter_mut().zip(&other.degrees) {
             *degree += more;
         }
-        self.instructions += other.instructions;
         self.touches += other.touches;
         self.items += other.items;
     }

@@ -94,6 +94,8 @@ impl Mapping {
             grain: run.grain,
             is_last: run.is_last,
             uses_shared: run.uses_shared,
+            class: run.class,
+            loaded: None,
             file: None,
         })
     }

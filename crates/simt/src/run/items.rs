@@ -34,6 +34,37 @@ impl Grain {
     }
 }
 
+/// Some of the items: a class of several, which are about equally large. Items of one line of 4 KiB
+/// are in one class.
+///
+/// What an analysis adds up over items can so be had from one class after the other, each with a
+/// part of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ItemClass {
+    /// Which class, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl ItemClass {
+    /// All items.
+    pub const ALL: ItemClass = ItemClass { index: 0, count: 1 };
+
+    /// Whether it lacks any items.
+    pub fn is_partial(self) -> bool {
+        self.count > 1
+    }
+
+    fn has(self, address: u64, owner: u64) -> bool {
+        let hash = hash(address >> 12, owner) >> 32;
+        (hash * u64::from(self.count)) >> 32 == u64::from(self.index)
+    }
+}
+
+/// In the place of the number of an item that is not in the class.
+pub(crate) const OUTSIDE: u32 = u32::MAX;
+
 /// A number for each item. As long as all are equal, as they mostly are, it takes no memory.
 #[derive(Clone, Debug, Default)]
 struct MostlyEqual<T> {
@@ -103,6 +134,7 @@ impl ItemTable {
 /// are of several owners.
 pub(super) struct Numbering {
     grain: Grain,
+    class: ItemClass,
     table: HashTable<u32>,
     items: Vec<u64>,
     owners: MostlyEqual<u64>,
@@ -114,9 +146,10 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    pub(super) fn new(grain: Grain) -> Numbering {
+    pub(super) fn new(grain: Grain, class: ItemClass) -> Numbering {
         Numbering {
             grain,
+            class,
             table: HashTable::new(),
             items: Vec::new(),
             owners: MostlyEqual::default(),
@@ -127,7 +160,8 @@ impl Numbering {
         }
     }
 
-    /// The number of an item that `thread` of `block` touches.
+    /// The number of an item that `thread` of `block` touches; [`OUTSIDE`] if it is not in the
+    /// class.
     #[inline]
     pub(super) fn number(
         &mut self,
@@ -144,6 +178,9 @@ impl Numbering {
             Space::Local => u64::from(block) << 16 | u64::from(thread),
         };
         let owner = owner | (space as u64) << 56;
+        if self.class.is_partial() && !self.class.has(self.grain.address(item), owner) {
+            return OUTSIDE;
+        }
         // What lanes touch mostly has numbers as evenly apart as their addresses are: then there is
         // nothing to look up. Where they were not, only what is near the last one is tried, which
         // is in the processor's caches.
@@ -181,6 +218,13 @@ impl Numbering {
 
     pub(super) fn len(&self) -> usize {
         self.items.len()
+    }
+
+    /// Bytes that it takes, or soon will: each list doubles when it is full.
+    pub(super) fn bytes(&self) -> u64 {
+        let items = self.items.capacity() * 8;
+        let table = self.table.capacity() * 8;
+        (items + self.owners.bytes() + self.sizes.bytes() + table) as u64
     }
 
     /// What is known of each item.

@@ -8,10 +8,11 @@ use reuselens_warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpS
 use crate::SimtError;
 use crate::run::KernelRun;
 use crate::run::align::Alignment;
-use crate::run::items::{Grain, Numbering};
+use crate::run::items::{Grain, ItemClass, Numbering, OUTSIDE};
 use crate::run::part::put_part;
 use crate::run::raw::RawRecords;
 use crate::run::stream::StreamStore;
+use crate::transactions::{SECTOR, Transactions};
 
 /// What of a stream is looked at, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,10 @@ pub struct Loading {
     pub grain: Grain,
     /// How warps of a block are put in lockstep.
     pub alignment: Alignment,
+    /// Only this block, by its number in the grid.
+    pub block: Option<u32>,
+    /// Which items.
+    pub class: ItemClass,
     /// Bytes that the analysis may take. Streams that do not fit in a quarter of it are kept in a
     /// temporary file.
     pub memory: u64,
@@ -37,6 +42,8 @@ impl Default for Loading {
             spaces: Spaces::of(&[Space::Global]),
             grain: Grain::Element,
             alignment: Alignment::Sites,
+            block: None,
+            class: ItemClass::ALL,
             memory: u64::MAX,
         }
     }
@@ -74,7 +81,8 @@ impl KernelRun {
     /// # Errors
     /// [`SimtError::Trace`] if the stream cannot be read, or a temporary file not be written;
     /// [`SimtError::Unfit`] if it has no such launch; [`SimtError::TooLarge`] for blocks over 65536
-    /// threads, and over 2³¹ items.
+    /// threads, and over 2³¹ items; [`SimtError::TooManyItems`] if those of the class take more
+    /// than half of the memory.
     pub fn read(source: &mut dyn WarpSource, loading: Loading) -> Result<KernelRun, SimtError> {
         let mut batch = WarpBatch::new();
         let mut seen = Vec::new();
@@ -117,7 +125,9 @@ fn read(
     check("threads of a block", threads, MAX_THREADS)?;
     let mut reading = Reading {
         loading,
-        numbering: Numbering::new(loading.grain),
+        numbering: Numbering::new(loading.grain, loading.class),
+        loaded: Transactions::default(),
+        sectors: Vec::new(),
         // Buffers grow by doubling.
         records: RawRecords::new(quarter(loading.memory) / 2),
         part: Vec::new(),
@@ -136,6 +146,7 @@ fn read(
     let Reading {
         numbering,
         records,
+        loaded,
         uses_shared,
         ..
     } = reading;
@@ -144,6 +155,7 @@ fn read(
     let windows = (records.blocks() * reuselens_workers::processors().get()).max(1) as u64;
     let window = (loading.memory / 16 / windows).clamp(*WINDOWS.start(), *WINDOWS.end());
     let mut store = StreamStore::new(quarter(loading.memory), window as usize);
+    store.is_partial = loading.class.is_partial();
     let blocks = records.finish(loading.alignment == Alignment::Positions, &mut store)?;
     Ok(KernelRun {
         launch,
@@ -152,6 +164,8 @@ fn read(
         grain: loading.grain,
         is_last,
         uses_shared,
+        class: loading.class,
+        loaded: (loading.grain == Grain::Element).then_some(loaded),
         file: store.file,
     })
 }
@@ -165,6 +179,8 @@ struct Reading {
     loading: Loading,
     numbering: Numbering,
     records: RawRecords,
+    loaded: Transactions,
+    sectors: Vec<u64>,
     /// Of the record that is read.
     part: Vec<u8>,
     lanes: Vec<u8>,
@@ -174,14 +190,21 @@ struct Reading {
 
 impl Reading {
     fn add(&mut self, batch: &WarpBatch) -> Result<(), SimtError> {
-        let spaces = self.loading.spaces;
         let has_shared = || batch.rows().any(|row| row.space == Space::Shared);
         self.uses_shared = self.uses_shared || has_shared();
-        for row in batch.rows().filter(|row| spaces.has(row.space)) {
+        let Loading { spaces, block, .. } = self.loading;
+        let is_wanted = |row: &WarpRow<'_>| {
+            spaces.has(row.space) && block.is_none_or(|block| block == row.block)
+        };
+        for row in batch.rows().filter(is_wanted) {
             self.part(&row);
             let place = (row.phase, row.site);
             let of = (row.block, row.warp);
             self.records.add(of, place, row.position, &self.part)?;
+        }
+        let limit = self.loading.memory;
+        if self.numbering.bytes() > limit / 2 {
+            return Err(SimtError::TooManyItems { limit });
         }
         check("distinct items", self.numbering.len() as u64, MAX_ITEMS)
     }
@@ -190,6 +213,7 @@ impl Reading {
     fn part(&mut self, row: &WarpRow<'_>) {
         self.lanes.clear();
         self.items.clear();
+        self.sectors.clear();
         for (lane, &address) in row.lanes().zip(row.addresses) {
             let thread = row.warp * LANES as u32 + lane;
             let (first, last) = self.loading.grain.cover(address, row.bytes);
@@ -198,8 +222,18 @@ impl Reading {
                 let number = number.number(row.space, row.block, thread, item, row.bytes);
                 self.lanes.push(lane as u8);
                 self.items.push(number);
+                let sector = address / SECTOR;
+                if number != OUTSIDE && self.sectors.last() != Some(&sector) {
+                    self.sectors.push(sector);
+                }
             }
         }
+        if !self.sectors.is_sorted() {
+            self.sectors.sort_unstable();
+            self.sectors.dedup();
+        }
+        self.loaded.requests += 1;
+        self.loaded.sectors += self.sectors.len() as u64;
         self.part.clear();
         put_part(&mut self.part, row.warp, &self.lanes, &self.items);
     }

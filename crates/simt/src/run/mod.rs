@@ -11,8 +11,8 @@ mod stream;
 
 pub use align::Alignment;
 pub(crate) use align::{InstructionCursor, PhaseSite, in_lockstep};
-pub use items::Grain;
-pub(crate) use items::ItemTable;
+pub use items::{Grain, ItemClass};
+pub(crate) use items::{ItemTable, OUTSIDE};
 pub use load::{Loading, Spaces};
 pub(crate) use spill::SpillFile;
 pub(crate) use stream::{BlockCursor, BlockWriter, DistinctItems, StreamStore};
@@ -23,6 +23,7 @@ use std::sync::Arc;
 use reuselens_warp::Launch;
 
 use crate::SimtError;
+use crate::transactions::Transactions;
 
 /// One launch of a kernel, for one memory space or several, with items numbered from 0.
 ///
@@ -36,6 +37,9 @@ pub struct KernelRun {
     pub(crate) grain: Grain,
     pub(crate) is_last: bool,
     pub(crate) uses_shared: bool,
+    pub(crate) class: ItemClass,
+    /// As the stream has the launch; none if items are no elements.
+    pub(crate) loaded: Option<Transactions>,
     /// Where the streams are that are not in memory.
     pub(crate) file: Option<Arc<SpillFile>>,
 }
@@ -57,7 +61,13 @@ impl KernelRun {
         &self.blocks
     }
 
-    /// Number of distinct items.
+    /// The transactions of the launch as the stream has it, where all data stays where it is: the
+    /// sectors of the items' class, and all requests. None if items are no elements.
+    pub fn loaded_transactions(&self) -> Option<Transactions> {
+        self.loaded
+    }
+
+    /// Number of distinct items of the class.
     pub fn items(&self) -> u32 {
         self.items.len() as u32
     }
@@ -72,7 +82,7 @@ impl KernelRun {
         self.grain
     }
 
-    /// Touches of all blocks.
+    /// Touches of all blocks, of items of all classes.
     pub fn touches(&self) -> u64 {
         self.blocks.iter().map(|block| block.touches() as u64).sum()
     }

@@ -13,9 +13,9 @@ use reuselens_io::varint::{Cursor, put};
 use reuselens_trace::TraceError;
 use reuselens_warp::LANES;
 
-use crate::run::PhaseSite;
 use crate::run::part::{WarpPart, put_part};
 use crate::run::spill::{SpillFile, Window};
+use crate::run::{OUTSIDE, PhaseSite};
 
 /// The stream of memory instructions of one block: all its threads in lockstep.
 ///
@@ -27,6 +27,8 @@ pub struct BlockStream {
     pub number: u32,
     instructions: usize,
     touches: usize,
+    /// Whether it touches items outside the class.
+    is_partial: bool,
     stored: StoredStream,
 }
 
@@ -66,12 +68,12 @@ impl BlockStream {
         self.instructions == 0
     }
 
-    /// Touches of all instructions.
+    /// Touches of all instructions, of items of all classes.
     pub fn touches(&self) -> usize {
         self.touches
     }
 
-    /// Calls `each` with the instructions, in order.
+    /// Calls `each` with the instructions, in order, and what they touch of the items' class.
     pub fn visit(&self, mut each: impl FnMut(BlockInstruction<'_>)) {
         let (mut items, mut threads) = (Vec::new(), Vec::new());
         let mut cursor = self.cursor();
@@ -81,6 +83,11 @@ impl BlockStream {
             for part in found.parts() {
                 part.items_into(&mut items);
                 part.threads_into(&mut threads);
+            }
+            if self.is_partial {
+                let mut inside = items.iter().map(|&item| item != OUTSIDE);
+                threads.retain(|_| inside.next() == Some(true));
+                items.retain(|&item| item != OUTSIDE);
             }
             each(BlockInstruction {
                 phase: found.phase,
@@ -220,6 +227,8 @@ pub(crate) struct StreamStore {
     /// Bytes to read at once from each stream in the file.
     window: usize,
     pub(crate) file: Option<Arc<SpillFile>>,
+    /// Whether streams touch items outside the class.
+    pub(crate) is_partial: bool,
 }
 
 /// Bytes that are written at once.
@@ -232,6 +241,7 @@ impl StreamStore {
             room,
             window,
             file: None,
+            is_partial: false,
         }
     }
 
@@ -260,12 +270,14 @@ pub(crate) struct BlockWriter<'s> {
 
 impl<'s> BlockWriter<'s> {
     pub(crate) fn new(number: u32, store: &'s mut StreamStore) -> BlockWriter<'s> {
+        let is_partial = store.is_partial;
         BlockWriter {
             store,
             stream: BlockStream {
                 number,
                 instructions: 0,
                 touches: 0,
+                is_partial,
                 stored: StoredStream::Memory(Box::default()),
             },
             phase: 0,

@@ -5,11 +5,11 @@ mod blocks;
 mod reference;
 mod warps;
 
-use std::ops::Range;
-
 pub use blocks::{BLOCK_SCHEDULERS, BlockScheduler, Sequential, SharingBlocks, block_scheduler};
 pub use reference::Reference;
 pub use warps::{RoundRobin, SharingWarps, WARP_SCHEDULERS, WarpScheduler, warp_scheduler};
+
+use std::ops::Range;
 
 use crate::{KernelRun, SimtError};
 
@@ -26,8 +26,8 @@ pub trait ReferenceStream {
     /// each access. Two calls of `visit` visit the same.
     fn visit(&self, each: &mut dyn FnMut(u64, &[u32]));
 
-    /// As [`visit`](Self::visit), for who looks at the items of a range only: others may be left
-    /// out.
+    /// As [`visit`](Self::visit), for callers that look at the items of a range only: others may be
+    /// left out.
     fn visit_range(&self, range: Range<u32>, each: &mut dyn FnMut(u64, &[u32]));
 
     /// Whether all that was visited could be read.
@@ -53,7 +53,7 @@ impl ReferenceStream for [Vec<u32>] {
         }
     }
 
-    fn visit_range(&self, _range: Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
+    fn visit_range(&self, _: Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
         self.visit(each);
     }
 

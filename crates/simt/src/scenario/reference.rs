@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::run::BlockCursor;
+use crate::run::{BlockCursor, OUTSIDE};
 use crate::scenario::{ReferenceStream, WarpScheduler};
 use crate::{KernelRun, SimtError};
 
@@ -72,9 +72,7 @@ impl<'a> Reference<'a> {
             reference.instructions = groups.map(|group| reference.length(group)).sum();
             return reference;
         }
-        let mut last = None;
-        reference.visit(&mut |position, _| last = Some(position));
-        reference.instructions = last.map_or(0, |last| last + 1);
+        reference.instructions = reference.walk(&(0..0), &mut |_, _| {});
         reference
     }
 
@@ -111,7 +109,7 @@ impl<'a> Reference<'a> {
                     (position, free) = (position + 1, units);
                 }
                 let (served, touches) = first_threads(threads, free);
-                each(position, &items[..touches]);
+                each_inside(position, &items[..touches], each);
                 free -= served;
                 (items, threads) = (&items[touches..], &threads[touches..]);
             }
@@ -140,6 +138,17 @@ impl<'a> Reference<'a> {
     }
 }
 
+/// Calls `each` with what an instruction touches of the items' class.
+fn each_inside(position: u64, items: &[u32], each: &mut dyn FnMut(u64, &[u32])) {
+    if items.contains(&OUTSIDE) {
+        let inside = items.split(|&item| item == OUTSIDE);
+        let inside = inside.filter(|items| !items.is_empty());
+        inside.for_each(|items| each(position, items));
+    } else if !items.is_empty() {
+        each(position, items);
+    }
+}
+
 /// Visits what blocks touch of `range`, merged, from `position` on.
 fn visit_merged(
     mut cursors: Vec<BlockCursor<'_>>,
@@ -157,9 +166,7 @@ fn visit_merged(
             for part in found.parts().filter(|part| !part.misses(range)) {
                 part.items_into(&mut items);
             }
-            if !items.is_empty() {
-                each(position, &items);
-            }
+            each_inside(position, &items, each);
             true
         });
         position += 1;
@@ -193,6 +200,17 @@ impl ReferenceStream for Reference<'_> {
     }
 
     fn visit_range(&self, range: Range<u32>, each: &mut dyn FnMut(u64, &[u32])) {
+        self.walk(&range, each);
+    }
+
+    fn check(&self) -> Result<(), SimtError> {
+        self.run.check()
+    }
+}
+
+impl Reference<'_> {
+    /// Visits what is touched of `range`; returns the position after the last instruction.
+    fn walk(&self, range: &Range<u32>, each: &mut dyn FnMut(u64, &[u32])) -> u64 {
         let mut position = 0;
         let mut before = Vec::new();
         for group in &self.groups {
@@ -204,14 +222,11 @@ impl ReferenceStream for Reference<'_> {
                         self.visit_in_units(&mut cursors, units, &mut before, position, each);
                 }
                 None => {
-                    visit_merged(cursors, &range, position, each);
+                    visit_merged(cursors, range, position, each);
                     position += self.length(group);
                 }
             }
         }
-    }
-
-    fn check(&self) -> Result<(), SimtError> {
-        self.run.check()
+        position
     }
 }

@@ -1,20 +1,17 @@
 //! `reuselens gpu analyze`: shows the data reuse characteristic of a kernel.
 
-use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::KernelRun;
-use reuselens_simt::sharing::SharingMatrix;
-use reuselens_simt::transactions::{DataLayout, Transactions};
 
 use super::input::{Machine, Named, Output, SimtInput};
+use super::passes::{Analysed, Wanted, analysed};
 use super::pictures;
 use super::typed::typed_as;
-use crate::exit::{Outcome, Usage};
+use crate::exit::Outcome;
 
 /// How much data a kernel's threads reuse, at which distance in memory instructions
 #[derive(clap::Args, Debug)]
@@ -38,28 +35,26 @@ pub struct Args {
 
 /// Streams that are listed; a page has more.
 const LISTED: usize = 12;
-/// Rows and columns of the picture of blocks.
-const CELLS: usize = 128;
 
 impl Args {
     /// Analyses.
     pub fn run(self) -> Outcome {
         self.machine.warn();
-        let run = self.input.read(&self.stream, self.machine.memory())?;
-        let run = match self.block {
-            Some(number) => one_block(&run, number)?,
-            None => run,
+        let wanted = Wanted {
+            block: self.block,
+            sharing: self.output.html.is_some(),
         };
-        let mut named = self.machine.characteristics(&run, 0)?;
-        if let (Some(number), [(name, _)]) = (self.block, &mut named[..]) {
+        let mut found = analysed(&self.stream, &self.input, &self.machine, wanted)?;
+        if let (Some(number), [(name, _)]) = (self.block, &mut found.named[..]) {
             *name = format!("block {number}");
         }
-        if let Some(left_out) = self.input.left_out(&run) {
+        if let Some(left_out) = self.input.left_out(found.is_last) {
             self.output.remark(&left_out);
         }
-        for line in self.facts(&run) {
+        for line in self.facts(&found) {
             self.output.say(&line)?;
         }
+        let named = &found.named;
         self.output.say(&heads())?;
         for (name, one) in named.iter().take(LISTED) {
             self.output.say(&row(name, one))?;
@@ -69,8 +64,8 @@ impl Args {
             self.output
                 .say(&format!("… and {more} more (--csv FILE has all)"))?;
         }
-        self.output.csv(&csv(&named))?;
-        self.output.html(|| self.page(&run, &named))?;
+        self.output.csv(&csv(named))?;
+        self.output.html(|| self.page(&found))?;
         if self.output.html.is_none() {
             let map = typed_as("map", &["--granularity"]);
             self.output
@@ -79,26 +74,26 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn facts(&self, run: &KernelRun) -> Vec<String> {
-        let launch = run.launch();
+    fn facts(&self, found: &Analysed) -> Vec<String> {
+        let launch = &found.launch;
         let blocks = counted(launch.grid.count(), "block", "blocks");
         let mut facts = vec![
             format!(
                 "{}: {} of {}, {} of {} {}",
-                self.input.called(run),
+                self.input.called(launch, found.is_last),
                 match self.block {
                     Some(number) => format!("block {number} of {blocks}"),
                     None => blocks,
                 },
                 counted(launch.block.count(), "thread", "threads"),
-                counted(run.touches(), "touch", "touches"),
-                grouped(self.items(run)),
+                counted(found.touches, "touch", "touches"),
+                grouped(found.items),
                 self.input.items()
             ),
             self.scenario(),
         ];
-        facts.extend(self.input.left_out(run));
-        if let Ok(transactions) = Transactions::of(run, DataLayout::Kept) {
+        facts.extend(self.input.left_out(found.is_last));
+        if let Some(transactions) = found.transactions {
             facts.push(format!(
                 "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",
                 grouped(transactions.sectors),
@@ -109,15 +104,6 @@ impl Args {
         facts
     }
 
-    /// Distinct items of what is looked at.
-    fn items(&self, run: &KernelRun) -> u64 {
-        match (self.block, run.blocks()) {
-            (Some(_), [block]) => block.footprint().len() as u64,
-            (Some(_), _) => 0,
-            (None, _) => run.items().into(),
-        }
-    }
-
     fn scenario(&self) -> String {
         match self.block {
             Some(_) if self.machine.scenario().number() <= 4 => "One block by itself".to_owned(),
@@ -125,7 +111,8 @@ impl Args {
         }
     }
 
-    fn page(&self, run: &KernelRun, named: &[Named]) -> String {
+    fn page(&self, found: &Analysed) -> String {
+        let named = &found.named;
         let table = named.iter().map(|(name, one)| cells(name, one).to_vec());
         let heads = HEADS.map(str::to_owned).to_vec();
         let characteristic = SheetSection {
@@ -140,10 +127,12 @@ impl Args {
             table: (heads, table.collect()),
             panels: pictures::characteristics(named),
         };
-        let most =
-            (0..run.blocks().len()).max_by_key(|&at| (run.blocks()[at].touches(), Reverse(at)));
-        let most = most.unwrap_or(0);
-        let number = run.blocks().get(most).map_or(0, |block| block.number);
+        let mut panels = Vec::new();
+        if let Some(sharing) = &found.sharing {
+            let title = format!("Warps of block {}", sharing.block);
+            panels.push(pictures::sharing("Blocks", "blocks", &sharing.blocks));
+            panels.push(pictures::sharing(&title, "warps", &sharing.warps));
+        }
         let sharing = SheetSection {
             title: "Sharing".to_owned(),
             explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
@@ -151,27 +140,14 @@ impl Args {
                       a step darker is several times as much; the number beside each is the fewest items that have it."
                 .to_owned(),
             table: (Vec::new(), Vec::new()),
-            panels: vec![
-                pictures::sharing("Blocks", "blocks", &SharingMatrix::of_blocks(run, CELLS)),
-                pictures::sharing(&format!("Warps of block {number}"), "warps", &SharingMatrix::of_warps(run, most)),
-            ],
+            panels,
         };
         sheet(
-            &self.input.called(run),
-            &self.facts(run),
+            &self.input.called(&found.launch, found.is_last),
+            &self.facts(found),
             &[characteristic, sharing],
         )
     }
-}
-
-/// A run with only the block of that number.
-pub fn one_block(run: &KernelRun, number: u32) -> anyhow::Result<KernelRun> {
-    let blocks = run.launch().grid.count();
-    if u64::from(number) >= blocks {
-        let what = format!("there is no block {number}; the launch has {blocks}, from 0");
-        return Err(Usage(what).into());
-    }
-    Ok(run.only(number))
 }
 
 const HEADS: [&str; 6] = [

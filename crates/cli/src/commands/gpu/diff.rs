@@ -11,11 +11,11 @@ use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{Characteristic, Difference, KernelRun, SimtError};
-use reuselens_warp::LANES;
 
 use super::analyze::{heads, row};
 use super::diff_runs;
-use super::input::{Machine, Output, SimtInput};
+use super::input::{Machine, Output, SimtInput, added_up};
+use super::passes::{Wanted, analysed};
 use super::pictures;
 use crate::exit::{Outcome, Usage};
 use crate::files;
@@ -64,33 +64,33 @@ impl Args {
         }
         self.refuse_profiles()?;
         self.machine.warn();
-        let runs = [&self.before, &self.after]
-            .map(|path| self.input.read(path, self.machine.memory() / 2));
-        let [before, after] = runs;
-        let (before, after) = (before?, after?);
+        let wanted = Wanted {
+            block: None,
+            sharing: false,
+        };
+        let analyse = |path| analysed(path, &self.input, &self.machine, wanted);
+        let (before, after) = (analyse(&self.before)?, analyse(&self.after)?);
         for (path, run) in [(&self.before, &before), (&self.after, &after)] {
-            let (launch, called) = (run.launch(), self.input.called(run));
-            let blocks = counted(launch.grid.count(), "block", "blocks");
-            let threads = counted(launch.block.count(), "thread", "threads");
+            let called = self.input.called(&run.launch, run.is_last);
+            let blocks = counted(run.launch.grid.count(), "block", "blocks");
+            let threads = counted(run.launch.block.count(), "thread", "threads");
             let path = path.display();
             self.output
                 .say(&format!("{path}: {called}, {blocks} of {threads}"))?;
         }
-        if before.launch().kernel != after.launch().kernel {
+        if before.launch.kernel != after.launch.kernel {
             tell!(
                 "reuselens: warning: these are runs of two kernels, not of one before and after a change"
             );
         }
         // Each run's data counts at the addresses that the run had. Where items are lines
         // (`--granularity`), transactions cannot be counted, and their line is left out.
-        if let Ok(counts) = transactions(&before, &after, DataLayout::Kept, LANES) {
+        if let Some(counts) = before.transactions.zip(after.transactions) {
             let line = gained("data where it is", &counts);
             self.output.say(&line)?;
         }
         // The scenario may make several reference streams of a run: these are added up.
-        let beside = after.bytes();
-        let before = self.machine.sum(&before, beside)?;
-        let after = self.machine.sum(&after, 0)?;
+        let (before, after) = (added_up(&before.named), added_up(&after.named));
         self.output.say(&self.machine.line())?;
         show(&self.output, &before, &after)?;
         self.output

@@ -10,9 +10,9 @@ use reuselens::units::{Bytes, Granularity, counted};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
 use reuselens_simt::{
-    Alignment, Characteristic, Grain, KernelRun, Loading, Scenario, SimtError, Spaces,
+    Alignment, Characteristic, Grain, ItemClass, KernelRun, Loading, Scenario, SimtError, Spaces,
 };
-use reuselens_warp::{Space, WarpSource, open_warps};
+use reuselens_warp::{Launch, Space, WarpSource, open_warps};
 
 use crate::exit::Usage;
 use crate::say::{self, tell};
@@ -79,7 +79,7 @@ pub struct Machine {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Memory for the analysis. Beyond it, the stream is kept in a temporary file and read in as
+    /// Memory for the analysis. Beyond it, the stream is kept in a temporary file, and read in as
     /// many passes as that takes
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     memory_limit: Bytes,
@@ -114,8 +114,15 @@ fn grain(text: &str) -> Result<Grain, String> {
 }
 
 impl SimtInput {
-    /// Reads a launch of the stream in a file, for an analysis that may take `memory` bytes.
-    pub fn read(&self, path: &Path, memory: u64) -> anyhow::Result<KernelRun> {
+    /// Reads a launch of the stream in a file, or one block of it, and of its items one class, for
+    /// an analysis that may take `memory` bytes.
+    pub fn read(
+        &self,
+        path: &Path,
+        memory: u64,
+        block: Option<u32>,
+        class: ItemClass,
+    ) -> anyhow::Result<KernelRun> {
         let spaces: Vec<Space> = self
             .space
             .iter()
@@ -130,6 +137,8 @@ impl SimtInput {
                 Align::Sites => Alignment::Sites,
                 Align::Positions => Alignment::Positions,
             },
+            block,
+            class,
             memory,
         };
         let mut source = open(path)?;
@@ -141,9 +150,9 @@ impl SimtInput {
     }
 
     /// The kernel's name as its source has it, and which launch it is where there are several.
-    pub fn called(&self, run: &KernelRun) -> String {
-        let name = reuselens_ptx::readable(&run.launch().kernel);
-        match (self.launch, run.is_last()) {
+    pub fn called(&self, launch: &Launch, is_last: bool) -> String {
+        let name = reuselens_ptx::readable(&launch.kernel);
+        match (self.launch, is_last) {
             (1, true) => name,
             (1, false) => format!("{name} (launch 1)"),
             (launch, _) => format!("{name} (launch {launch})"),
@@ -151,8 +160,8 @@ impl SimtInput {
     }
 
     /// That a stream has launches after the first, which is shown if nobody asks for another.
-    pub fn left_out(&self, run: &KernelRun) -> Option<String> {
-        let is_asked = self.launch > 1 || run.is_last();
+    pub fn left_out(&self, is_last: bool) -> Option<String> {
+        let is_asked = self.launch > 1 || is_last;
         (!is_asked).then(|| {
             "The first launch of several is shown: --launch N takes another, and reuselens gpu \
              report all of them"
@@ -184,6 +193,13 @@ impl MemorySpace {
 
 /// A reference stream's name and characteristic.
 pub type Named = (String, Characteristic);
+
+/// Characteristics added up.
+pub fn added_up(named: &[Named]) -> Characteristic {
+    let mut sum = Characteristic::default();
+    named.iter().for_each(|(_, one)| sum.add(one));
+    sum
+}
 
 impl Machine {
     /// Each block by itself, if nothing else was asked for.
@@ -276,14 +292,24 @@ impl Machine {
         self.memory_limit.get()
     }
 
-    /// The characteristics of the scenario's reference streams, where `beside` bytes are held
-    /// beside the run.
-    pub fn characteristics(&self, run: &KernelRun, beside: u64) -> anyhow::Result<Vec<Named>> {
+    /// Refuses schedulers that look at all items at once.
+    pub fn fits_classes(&self) -> Result<(), Usage> {
+        if [self.block_scheduler(), self.warp_scheduler()].contains(&"sharing") {
+            let what = "the distinct items take more than --memory-limit allows, and the scheduler \
+                        'sharing' looks at all of them at once: raise it, or count lines \
+                        (--granularity 128)";
+            return Err(Usage(what.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The characteristics of the scenario's reference streams.
+    pub fn characteristics(&self, run: &KernelRun) -> anyhow::Result<Vec<Named>> {
         let scenario = self.scenario();
         let (blocks, warps) = self.schedulers(run)?;
-        let held = run.bytes().saturating_add(beside);
+        let memory = self.memory();
         let mut limits = Limits {
-            memory: (self.memory().saturating_sub(held)).max(self.memory() / 4),
+            memory: memory.saturating_sub(run.bytes()).max(memory / 4),
             ..Limits::default()
         };
         limits.threads = self.threads.map_or(limits.threads, usize::from);
@@ -299,13 +325,9 @@ impl Machine {
         named.collect()
     }
 
-    /// All streams' characteristics added up, where `beside` bytes are held beside the run.
-    pub fn sum(&self, run: &KernelRun, beside: u64) -> anyhow::Result<Characteristic> {
-        let mut sum = Characteristic::default();
-        for (_, one) in self.characteristics(run, beside)? {
-            sum.add(&one);
-        }
-        Ok(sum)
+    /// All streams' characteristics added up.
+    pub fn sum(&self, run: &KernelRun) -> anyhow::Result<Characteristic> {
+        Ok(added_up(&self.characteristics(run)?))
     }
 
     fn schedulers<'a>(

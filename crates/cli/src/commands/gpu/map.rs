@@ -11,11 +11,11 @@ use reuselens_simt::mapping::{
     Common, Hypergraph, Mapping, MappingDepth, WarpGroups, fits, go_on, map,
 };
 use reuselens_simt::transactions::DataLayout;
-use reuselens_simt::{Characteristic, Grain, KernelRun};
+use reuselens_simt::{Characteristic, Grain, ItemClass, KernelRun};
 
-use super::analyze::one_block;
 use super::diff::{self, Counts, gained, transactions};
 use super::input::{Machine, Output, SimtInput};
+use super::passes::check_block;
 use super::typed::typed;
 use crate::exit::{Outcome, Usage};
 use crate::files::read_text;
@@ -105,7 +105,9 @@ impl Args {
     pub fn run(mut self) -> Outcome {
         self.machine = self.machine.or_each();
         self.machine.warn();
-        let run = self.input.read(&self.stream, u64::MAX)?;
+        let run = self
+            .input
+            .read(&self.stream, u64::MAX, None, ItemClass::ALL)?;
         if run.grain() != Grain::Element {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
@@ -123,8 +125,8 @@ impl Args {
         let lanes = self.lanes.into();
         let kept = transactions(&before, &after, DataLayout::Kept, lanes)?;
         let moved = transactions(&before, &after, DataLayout::Moved, lanes)?;
-        let called = self.input.called(&run);
-        if let Some(left_out) = self.input.left_out(&run) {
+        let called = self.input.called(run.launch(), run.is_last());
+        if let Some(left_out) = self.input.left_out(run.is_last()) {
             self.output.remark(&left_out);
             self.output.say(&left_out)?;
         }
@@ -161,7 +163,7 @@ impl Args {
             "{}: its threads exchange data in shared memory, and work that moves to another block \
              misses it, so no other order of threads is offered; --mapping FILE shows what one of \
              your own gains",
-            self.input.called(run)
+            self.input.called(run.launch(), run.is_last())
         );
         if self.o.is_some() || self.hgr.is_some() {
             anyhow::bail!("{why}; nothing was written");
@@ -294,8 +296,9 @@ impl Args {
 
     fn characteristic(&self, run: KernelRun) -> anyhow::Result<Characteristic> {
         let Some(number) = self.block else {
-            return self.machine.sum(&run, 0);
+            return self.machine.sum(&run);
         };
-        self.machine.sum(&one_block(&run, number)?, 0)
+        check_block(run.launch(), number)?;
+        self.machine.sum(&run.only(number))
     }
 }
