@@ -7,8 +7,8 @@ use reuselens_cuda::{AdvisedBlock, AdvisedKernels, KernelWatch};
 use reuselens_gpu_advisor::{AdvisorOptions, KernelReport, LaunchContext};
 use reuselens_io::AtomicFile;
 use reuselens_ptx::{
-    BlockSink, CollectorSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Pieces, Stats,
-    WarpAccess,
+    BlockSink, CollectorSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Pieces, SkippedAccess,
+    Stats, WarpAccess,
 };
 use reuselens_warp::file::{Records, WarpWriter};
 
@@ -124,6 +124,10 @@ impl KernelWatch for Watch {
             begun.map_err(|error| error.to_string())?;
         }
         self.advised.begin(kernel, launch, context)
+    }
+
+    fn skip(&mut self, skipped: &[SkippedAccess]) {
+        self.advised.skip(skipped);
     }
 
     fn end(
