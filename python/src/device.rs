@@ -1,7 +1,7 @@
 //! [`Device`]: a GPU in this process, for Python: the interpreter, the memory that kernels access,
 //! and what was seen of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -11,9 +11,8 @@ use std::time::Duration;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use reuselens_advice::SourcePlace;
 use reuselens_cuda::KernelWatch;
-use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, LaunchContext, ObjectRange, source_line};
+use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, LaunchContext, ObjectRange};
 use reuselens_ptx::{
     Argument, Device as Interpreter, DeviceError, Kernel, LaunchConfig, LaunchError, Loaded,
     Options, PtxModule, Stats,
@@ -287,9 +286,11 @@ impl Device {
 
     /// Writes the memory instructions of the launches from now on to a file.
     fn record(&self, py: Python<'_>, path: PathBuf, overwrite: bool, about: &str) -> PyResult<()> {
-        let begun = self.with(py, |state| match state.watch.is_recording() {
-            true => Err("a recording is running; end it first".to_owned()),
-            false => state.watch.record(&path, overwrite, about),
+        let begun = self.with(py, |state| {
+            if state.watch.is_recording() {
+                return Err("a recording is running; end it first".to_owned());
+            }
+            state.watch.record(&path, overwrite, about)
         });
         begun.map_err(PyOSError::new_err)
     }
@@ -527,15 +528,9 @@ fn objects(
 
 /// The texts of the files that kernels have lines of, as far as they can be read.
 fn sources(run: &GpuRun) -> BTreeMap<String, String> {
-    let sites = run.kernels.iter().flat_map(|kernel| &kernel.by_site);
-    let lines: Vec<String> = sites.map(|site| source_line(&site.code.place)).collect();
-    let files = lines
-        .iter()
-        .filter_map(|line| Some(SourcePlace::parse(line)?.file));
-    let files: BTreeSet<&str> = files.collect();
-    let texts = files.into_iter().filter_map(|file| {
-        let text = std::fs::read_to_string(file).ok()?;
-        Some((file.to_owned(), text))
+    let texts = run.files().into_iter().filter_map(|file| {
+        let text = std::fs::read_to_string(&file).ok()?;
+        Some((file, text))
     });
     texts.collect()
 }

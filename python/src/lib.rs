@@ -8,8 +8,8 @@
 //! | what is seen of kernels | `watch` |
 //! | names of arrays and call paths | `run_names` |
 //!
-//! For: the Python modules in `../reuselens`, which know Triton. Not for: other programs; the crates
-//! `ptx` and `cuda` are for those.
+//! For: the Python modules in `../reuselens`, which know Triton. Not for: other programs; the
+//! crates `ptx` and `cuda` are for those.
 
 mod device;
 mod host_memory;

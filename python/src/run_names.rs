@@ -11,7 +11,7 @@ use reuselens_ptx::without_parameters;
 use reuselens_report::{GpuRun, HostCall, RunOrigin};
 use reuselens_warp::DeviceCall;
 
-/// More call paths, arrays and launches than these are not told apart.
+/// Call paths, arrays and launches that are kept separately; further ones count together.
 const MAX_ENTRIES: usize = 1 << 16;
 /// An array further from an address than this is not the one that was meant.
 const NEAR: u64 = 1 << 20;
@@ -145,11 +145,7 @@ impl RunNames {
             names: self,
         });
         for kernel in &mut kernels {
-            kernel.kernel = self.kernel(&kernel.kernel);
-            for site in &mut kernel.by_site {
-                let calls = site.code.calls.iter();
-                site.code.calls = calls.map(|call| self.named(call)).collect();
-            }
+            kernel.name_functions(|function| self.kernel(function));
         }
         GpuRun {
             command: command.to_owned(),
@@ -160,13 +156,6 @@ impl RunNames {
             objects: self.objects.clone(),
             findings: found,
             host: None,
-        }
-    }
-
-    fn named(&self, call: &DeviceCall) -> DeviceCall {
-        DeviceCall {
-            function: self.kernel(&call.function),
-            ..call.clone()
         }
     }
 }
@@ -219,26 +208,7 @@ pub fn object_ranges(mut parts: Vec<(Range<u64>, u32)>) -> Vec<ObjectRange> {
 /// Gives instructions that Triton's own functions were compiled to (`tl.sum`, `tl.sort`) the line
 /// of the kernel that calls them.
 fn in_own_lines(kernel: &mut KernelReport) {
-    for site in &mut kernel.by_site {
-        if let Some((place, calls)) = own(&site.code.place, &site.code.calls) {
-            (site.code.place, site.code.calls) = (place, calls.into());
-        }
-    }
-    for block in &mut kernel.branches.basic_blocks {
-        if let Some((place, calls)) = own(&block.place, &block.calls) {
-            (block.place, block.calls) = (place.into(), calls.into());
-        }
-    }
-    for branch in &mut kernel.branches.branches {
-        if let Some((place, calls)) = own(&branch.place, &branch.calls) {
-            (branch.place, branch.calls) = (place.into(), calls.into());
-        }
-    }
-    for guarded in &mut kernel.branches.guarded {
-        if let Some((place, calls)) = own(&guarded.place, &guarded.calls) {
-            (guarded.place, guarded.calls) = (place.into(), calls.into());
-        }
-    }
+    kernel.move_places(own);
 }
 
 /// The place of the innermost call that is in no file of Triton's language, with the calls that

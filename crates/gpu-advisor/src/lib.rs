@@ -34,6 +34,7 @@ mod model;
 mod neighbours;
 mod options;
 mod order;
+mod places;
 mod reference;
 mod report;
 mod request;

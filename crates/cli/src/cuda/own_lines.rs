@@ -23,31 +23,7 @@ const HEADERS: [&str; 11] = [
 /// Gives each instruction, basic block and branch of a kernel the line of the program's own source.
 /// What was not put into the program's code by the compiler keeps its place.
 pub fn in_own_lines(kernel: &mut KernelReport) {
-    for site in &mut kernel.by_site {
-        if let Some((place, calls)) = own(&site.code.place, &site.code.calls) {
-            (site.code.place, site.code.calls) = (place, calls.into());
-        }
-    }
-    for block in &mut kernel.branches.basic_blocks {
-        if let Some((place, calls)) = own(&block.place, &block.calls) {
-            (block.place, block.calls) = (place.into(), calls.into());
-        }
-    }
-    for branch in &mut kernel.branches.branches {
-        if let Some((place, calls)) = own(&branch.place, &branch.calls) {
-            (branch.place, branch.calls) = (place.into(), calls.into());
-        }
-    }
-    for line in &mut kernel.left_out {
-        if let Some((place, calls)) = own(&line.place, &line.calls) {
-            (line.place, line.calls) = (place.into(), calls.into());
-        }
-    }
-    for guarded in &mut kernel.branches.guarded {
-        if let Some((place, calls)) = own(&guarded.place, &guarded.calls) {
-            (guarded.place, guarded.calls) = (place.into(), calls.into());
-        }
-    }
+    kernel.move_places(own);
 }
 
 /// The place of the innermost call that is not in CUDA's headers, with the calls that lead there;

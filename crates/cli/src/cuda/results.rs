@@ -1,20 +1,17 @@
 //! [`GpuResults`]: what `profile` leaves behind of a CUDA program: NAME.rlgpu, NAME.html, exports,
 //! and the summary.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens::io::{AtomicFile, path_of};
 use reuselens::units::shown_json;
-use reuselens_advice::SourcePlace;
-use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
+use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings};
 use reuselens_report::{
     GpuPageOptions, GpuRun, GpuTextOptions, RunOrigin, SummedRun, gpu_csv, gpu_json, gpu_page,
     gpu_text,
 };
-use reuselens_warp::DeviceCall;
 
 use super::names::RunNames;
 use super::own_lines::in_own_lines;
@@ -36,23 +33,9 @@ pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) ->
         names: &names,
     };
     let findings = findings(&facts);
-    let with_names = |mut kernel: KernelReport| {
-        kernel.kernel = names.kernel(&kernel.kernel);
-        let sites = kernel.by_site.iter_mut().map(|site| &mut site.code.calls);
-        let blocks = kernel.branches.basic_blocks.iter_mut();
-        let branches = kernel.branches.branches.iter_mut();
-        let guarded = kernel.branches.guarded.iter_mut();
-        let flow = blocks
-            .map(|it| &mut it.calls)
-            .chain(branches.map(|it| &mut it.calls))
-            .chain(guarded.map(|it| &mut it.calls))
-            .chain(kernel.left_out.iter_mut().map(|it| &mut it.calls));
-        for calls in sites.chain(flow).filter(|calls| !calls.is_empty()) {
-            *calls = calls.iter().map(|call| named_call(&names, call)).collect();
-        }
-        kernel
-    };
-    let kernels = kernels.into_iter().map(with_names).collect();
+    for kernel in &mut kernels {
+        kernel.name_functions(|function| names.kernel(function));
+    }
     GpuRun {
         command,
         origin: RunOrigin::Program,
@@ -62,14 +45,6 @@ pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) ->
         objects: names.objects,
         findings,
         host: None,
-    }
-}
-
-/// A call of a device function, with its name in the source.
-fn named_call(names: &RunNames, call: &DeviceCall) -> DeviceCall {
-    DeviceCall {
-        function: names.kernel(&call.function),
-        ..call.clone()
     }
 }
 
@@ -173,12 +148,8 @@ impl GpuResults {
 
 /// The sources of the kernels that may be shown.
 fn page_options(run: &GpuRun, show: &Show) -> GpuPageOptions {
-    let sites = run.kernels.iter().flat_map(|kernel| &kernel.by_site);
-    let lines: Vec<String> = sites.map(|site| source_line(&site.code.place)).collect();
-    let files = lines
-        .iter()
-        .filter_map(|line| Some(SourcePlace::parse(line)?.file));
-    let files: BTreeSet<&str> = files.collect();
+    let files = run.files();
+    let files = files.iter().map(String::as_str).collect();
     GpuPageOptions {
         sources: show.sources.texts_of(files, ProfileOrigin::RanHere),
     }

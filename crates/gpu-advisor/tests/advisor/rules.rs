@@ -541,22 +541,27 @@ fn only_blocks_that_fit_are_mapped() {
     assert_eq!(mapped(scattered, 0).1.mapping, None);
 }
 
+/// Four warps, of which `splits` split at a branch.
+fn branches(splits: u64) -> BranchReport {
+    let branch = BranchExecutions {
+        place: "k.cu:3".into(),
+        executions: 4,
+        splits,
+        lanes: 128,
+        ..BranchExecutions::default()
+    };
+    BranchReport {
+        branches: vec![branch],
+        ..BranchReport::default()
+    }
+}
+
 /// Four warps, of which `splits` split at a branch, in each of two launches.
 fn branching(splits: u64) -> Vec<Finding> {
     let mut advisor = Advisor::new(AdvisorOptions::default());
     for _ in 0..2 {
         advisor.begin(&sites(), context());
-        let branch = BranchExecutions {
-            place: "k.cu:3".into(),
-            executions: 4,
-            splits,
-            lanes: 128,
-            ..BranchExecutions::default()
-        };
-        advisor.branches(&BranchReport {
-            branches: vec![branch],
-            ..BranchReport::default()
-        });
+        advisor.branches(&branches(splits));
         advisor.end(InstructionCounts::default());
     }
     advise(&advisor.finish(), &Ledger::default())
@@ -572,21 +577,11 @@ fn accesses_that_were_left_out_are_the_first_findings() {
         first: format!("{place} is bad"),
         ..LeftOutAccesses::default()
     };
-    for splits in [4, 4] {
+    for _ in 0..2 {
         advisor.begin(&sites(), context());
         advisor.left_out(&[line("k.cu:3", 1), line("k.cu:4", 20)]);
         advisor.left_out(&[line("k.cu:3", 2)]);
-        let branch = BranchExecutions {
-            place: "k.cu:3".into(),
-            executions: 4,
-            splits,
-            lanes: 128,
-            ..BranchExecutions::default()
-        };
-        advisor.branches(&BranchReport {
-            branches: vec![branch],
-            ..BranchReport::default()
-        });
+        advisor.branches(&branches(4));
         advisor.end(InstructionCounts::default());
     }
     let found = advise(&advisor.finish(), &Ledger::default());

@@ -25,11 +25,11 @@ pub use stored::{StoppedKernel, StoredGpuRun, StoredGpuRunError};
 pub use sums::SummedRun;
 pub use text::{GpuTextOptions, gpu_text};
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::numbers::noun;
-use reuselens_advice::Finding;
-use reuselens_gpu_advisor::{KernelReport, LaunchFault, Ledger};
+use reuselens_advice::{Finding, SourcePlace};
+use reuselens_gpu_advisor::{KernelReport, LaunchFault, Ledger, source_line};
 
 /// A call on the way from `main` to a function of CUDA, with names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,14 @@ impl GpuRun {
     /// Whether a fault stopped kernels.
     pub(crate) fn is_stopped(&self) -> bool {
         !self.ledger.faults.is_empty()
+    }
+
+    /// The files that kernels have lines of, in the order of their names.
+    pub fn files(&self) -> BTreeSet<String> {
+        let sites = self.kernels.iter().flat_map(|kernel| &kernel.by_site);
+        let lines = sites.map(|site| source_line(&site.code.place));
+        let files = lines.filter_map(|line| Some(SourcePlace::parse(&line)?.file.to_owned()));
+        files.collect()
     }
 
     /// The calls of a call path; none if it is unknown.
