@@ -1,5 +1,5 @@
-//! Any bytes, read as `oraclegeneral`: by ids, and by the bytes of blocks whose unit the first bytes
-//! name.
+//! Any bytes, read as `oraclegeneral`: by ids, and by the bytes of blocks whose unit the first
+//! bytes name.
 
 /// Runs the target on these bytes.
 pub fn run(bytes: &[u8]) {

@@ -117,9 +117,10 @@ fn in_space<B: BlockSink>(
         && op.count == 1
         && memory.races.is_none()
         && whole_warp(memory, warp, op, space);
-    let lanes = match done {
-        true => mask,
-        false => each_lane(memory, warp, op, space, mask)?,
+    let lanes = if done {
+        mask
+    } else {
+        each_lane(memory, warp, op, space, mask)?
     };
     deliver(warp, sink, record(memory, op), space, lanes);
     Ok(())
@@ -373,12 +374,13 @@ fn parameters<B: BlockSink>(
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
-        let is_done = match op.is_store {
-            true => memory.skips(warp, || {
+        let is_done = if op.is_store {
+            memory.skips(warp, || {
                 let what = "a store to the kernel's parameters, which cannot be written";
                 Fault::new(FaultKind::OutOfBounds, Some(lane as u32), what)
-            })?,
-            false => memory.allows(NamedSpace::Param, warp, address, bytes, lane as u32, "load")?,
+            })?
+        } else {
+            memory.allows(NamedSpace::Param, warp, address, bytes, lane as u32, "load")?
         };
         if !is_done {
             done &= !(1 << lane);

@@ -84,22 +84,7 @@ pub fn enter(
     let base = frame_address(kernel, warp, op, routine, caller, lane)?;
     let outer = warp.active[number as usize] & group;
     let room = take_room(warp, call_room, routine, outer, lane)?;
-    let (here, next) = (warp.now, pc + 1);
-    if here.meet != next {
-        warp.push(LanePath { pc: next, ..here })?;
-    }
-    let rest = mask & !group;
-    if rest != 0 {
-        if kernel.ops[pc as usize].counts {
-            // They are counted when it is their turn.
-            warp.threads -= u64::from(rest.count_ones());
-        }
-        warp.push(LanePath {
-            pc,
-            mask: rest,
-            meet: next,
-        })?;
-    }
+    push_waiting(kernel, warp, pc, mask & !group)?;
     warp.active[number as usize] |= group;
     let frame = CallFrame {
         routine: number,
@@ -126,6 +111,27 @@ pub fn enter(
     Ok(())
 }
 
+/// Leaves what waits for a call at `pc`, the next path last: the code after the call for all lanes,
+/// unless they meet there anyway, then the call itself for the lanes that call something else.
+fn push_waiting(kernel: &Kernel, warp: &mut Warp, pc: u32, rest: u32) -> Result<(), Box<Fault>> {
+    let (here, next) = (warp.now, pc + 1);
+    if here.meet != next {
+        warp.push(LanePath { pc: next, ..here })?;
+    }
+    if rest != 0 {
+        if kernel.ops[pc as usize].counts {
+            // They are counted when it is their turn.
+            warp.threads -= u64::from(rest.count_ones());
+        }
+        warp.push(LanePath {
+            pc,
+            mask: rest,
+            meet: next,
+        })?;
+    }
+    Ok(())
+}
+
 /// Ends the innermost call for the lanes of the mask. Once it has ended for all, the path that
 /// waits for it goes on.
 #[cold]
@@ -141,6 +147,7 @@ pub fn leave(kernel: &Kernel, warp: &mut Warp, mask: u32) {
         }
         warp.registers.wide[kernel.frame as usize].0[lane] = frame.caller;
     }
+    // These lanes were in the routine already: they go on there with the registers of that call.
     if let Some(kept) = &mut frame.kept {
         restore(warp, routine, kept, mask & frame.outer);
     }

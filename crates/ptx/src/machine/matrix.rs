@@ -92,9 +92,10 @@ fn rows<B: BlockSink>(
                     let bits = u64::from(cell >> shift & 0xffff);
                     memory.write(space, warp, address, 2, bits, lane);
                 } else if !op.is_store {
-                    let bits = match is_done {
-                        true => memory.read(space, warp, address, 2, lane) as u32,
-                        false => 0,
+                    let bits = if is_done {
+                        memory.read(space, warp, address, 2, lane) as u32
+                    } else {
+                        0
                     };
                     warp.registers.narrow[register as usize].0[lane] =
                         cell & !(0xffff << shift) | bits << shift;

@@ -91,9 +91,10 @@ fn read(
 ) -> Result<u64, Box<Fault>> {
     let space = windows::of(address);
     let place = address - windows::base(space).unwrap_or(0);
-    match memory.allows(space, warp, place, bytes, lane as u32, what)? {
-        true => Ok(memory.read(space, warp, place, bytes as u8, lane)),
-        false => Ok(0),
+    if memory.allows(space, warp, place, bytes, lane as u32, what)? {
+        Ok(memory.read(space, warp, place, bytes as u8, lane))
+    } else {
+        Ok(0)
     }
 }
 

@@ -185,9 +185,11 @@ impl Numbering {
         // nothing to look up. Where they were not, only what is near the last one is tried, which
         // is in the processor's caches.
         let expected = self.last.wrapping_add(self.step);
-        let number = match (self.is_even || self.step < 4) && self.is(expected, item, owner) {
-            true => expected,
-            false => self.look_up(item, owner, bytes),
+        let is_near = self.is_even || self.step < 4;
+        let number = if is_near && self.is(expected, item, owner) {
+            expected
+        } else {
+            self.look_up(item, owner, bytes)
         };
         self.is_even = number == expected;
         (self.step, self.last) = (number.wrapping_sub(self.last), number);

@@ -60,6 +60,7 @@ pub(crate) fn put_part(out: &mut Vec<u8>, warp: u32, lanes: &[u8], items: &[u32]
         .fold(0_u32, |mask, lane| mask | 1 << (lane % 32));
     let has_several = mask.count_ones() as usize != lanes.len();
     let first = items.first().copied().unwrap_or(0);
+    // Numbers wrap, so a falling stride is one too; it is kept with its sign.
     let stride = items.get(1).map_or(0, |second| second.wrapping_sub(first));
     let uneven = items.windows(2).fold(0, |uneven, pair| {
         uneven | (pair[1].wrapping_sub(pair[0]) ^ stride)

@@ -88,10 +88,10 @@ impl RawRecords {
             }
         }
         self.held += length;
-        match self.held > self.room {
-            true => self.spill(),
-            false => Ok(()),
+        if self.held > self.room {
+            self.spill()?;
         }
+        Ok(())
     }
 
     /// Moves all records to the file.

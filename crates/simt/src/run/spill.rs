@@ -47,9 +47,8 @@ impl SpillFile {
         Ok(start)
     }
 
-    /// Reads bytes at a place. If that fails, there is nothing more to read, and [`check`] says so.
-    ///
-    /// [`check`]: Self::check
+    /// Reads bytes at a place. If that fails, nothing more is read, and [`Self::check`] returns the
+    /// error.
     fn read(&self, into: &mut [u8], at: u64) -> bool {
         let read = self.file.read_exact_at(into, at);
         read.map_err(|error| self.state().1.get_or_insert(error).kind())

@@ -43,7 +43,7 @@ enum StoredStream {
     },
 }
 
-/// A memory instruction of a block, for who looks at all its touches.
+/// A memory instruction of a block, with all that its threads access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockInstruction<'a> {
     /// Its phase: see [`WarpAccess::phase`](reuselens_warp::WarpAccess::phase).
