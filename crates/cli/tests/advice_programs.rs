@@ -72,9 +72,13 @@ fn is_found_with(
     let place = Place::new();
     let path = |name: &str| format!("advice/{name}");
     let found = findings(&place, build, &path(fault), options, arguments);
-    let first = found
-        .first()
-        .unwrap_or_else(|| panic!("nothing in {fault}"));
+    // What fits no cache is a matter of the machine's larger ones.
+    let is_of_machine = |finding: &Value| finding["rule"] == "fits-no-cache";
+    let mut others = found
+        .iter()
+        .filter(|found| found["rule"] == rule || !is_of_machine(found));
+    let first = others.next();
+    let first = first.unwrap_or_else(|| panic!("nothing in {fault}"));
     assert_eq!(first["rule"], rule, "{found:#?}");
     let source = first["source"].as_str().unwrap_or_default();
     assert!(source.contains(&format!("{fault}.c:")), "{first:#}");
@@ -189,8 +193,15 @@ fn counters_of_threads_share_a_line() {
     );
 }
 
+/// Rows of 4 KiB: the program is laid out for a cache whose sets repeat after so many bytes.
 #[test]
 fn columns_of_long_rows_use_one_set() {
+    let machine = reuselens::this_machine();
+    let first = machine.caches.first();
+    if first.is_none_or(|cache| u64::from(cache.sets) * cache.line.0 != 4096) {
+        reuselens_testing::skip("the first cache's sets do not repeat after 4 KiB");
+        return;
+    }
     is_found("set-conflicts", ["strides", "padded_rows"], &WHY);
 }
 
@@ -201,6 +212,10 @@ fn list_of_scattered_nodes_is_for_a_pool() {
 
 #[test]
 fn large_blocks_are_allocated_for_each_step() {
+    if reuselens::this_machine().caches.is_empty() {
+        reuselens_testing::skip("the rule needs the sizes of this machine's caches");
+        return;
+    }
     let options = [&WHY[..], &["--placement"]].concat();
     let place = Place::new();
     let rules = |name| {

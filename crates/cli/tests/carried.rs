@@ -17,6 +17,8 @@ fn profile(place: &Place, program: &str, order: &str) -> Profile {
         "profile",
         "-f",
         "--why=32KiB",
+        "--granularity",
+        "64",
         "-o",
         "found",
         "--",
@@ -166,7 +168,7 @@ fn nests_have_their_carriers(compiler: Option<&str>, levels: &[&str]) {
         let place = Place::new();
         place.write("nests.c", NESTS);
         build(&place, compiler, level, "nests.c", "nests");
-        let words = "profile -f --why=32KiB -o found -- ./nests";
+        let words = "profile -f --why=32KiB --granularity 64 -o found -- ./nests";
         let words: Vec<&str> = words.split(' ').collect();
         place.run(&words).succeeds();
         let profile = Profile::from_bytes(&place.read("found.rlprof")).unwrap();

@@ -218,7 +218,7 @@ fn static_loops_have_equal_shares_of_accesses_by_thread() {
             for (program, size, array) in ARRAYS {
                 let place = Place::new();
                 build(&place, compiler, program, is_compiled_in);
-                let (plan, _) = plan(&place, program, size, &["--fast", "64K"]);
+                let (plan, _) = plan(&place, program, size, &["--fast", "64K", "--cache", "32K"]);
                 let object = object(&plan, program, array);
                 let threads = object["by_thread"].as_array().unwrap();
                 let of = format!("{compiler}, {is_compiled_in}: {object}");

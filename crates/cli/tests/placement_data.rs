@@ -239,8 +239,8 @@ fn block_operations_count_for_the_chunks_that_they_access() {
     let place = Place::new();
     place.write("copies.c", COPIES);
     gcc(&place, &["-g", "-O1", "copies.c", "-o", "copies"]);
-    let words = ["profile", "--placement", "-q", "-o", "c", "--", "./copies"];
-    place.run(&words).succeeds();
+    let words = "profile --placement --granularity 64 -q -o c -- ./copies";
+    place.run(&words.split(' ').collect::<Vec<_>>()).succeeds();
     let words = [
         "--fast",
         "5M",
@@ -368,6 +368,8 @@ fn arrays_of_one_statement_are_placed_apart() {
             let words = [
                 "--fast",
                 "800K",
+                "--cache",
+                "32K",
                 "--objective",
                 "f",
                 "-q",

@@ -208,17 +208,8 @@ fn plan_of_a_small_run_places_all_of_larger_blocks() {
     let place = Place::new();
     place.write("grow.c", GROW);
     gcc(&place, &["-O1", "-g", "grow.c", "-o", "grow"]);
-    let words = [
-        "profile",
-        "--placement",
-        "-q",
-        "-o",
-        "g",
-        "--",
-        "./grow",
-        "4",
-    ];
-    place.run(&words).succeeds();
+    let words = "profile --placement --granularity 64 -q -o g -- ./grow 4";
+    place.run(&words.split(' ').collect::<Vec<_>>()).succeeds();
     let words = ["--fast", "16M", "--cache", "32K", "-q", "-o", "p.rlplace"];
     place
         .run(&[&["place", "g.rlprof"][..], &words].concat())

@@ -2,13 +2,24 @@
 //! instructions that they run, one after the other.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::Command;
 
 use super::reference::{Instruction, Leads, Reference};
 use super::{Counts, Place, analyze_profile, has, ordinary, run};
 
-/// Generated programs; the environment's `REUSELENS_PATH_PROGRAMS` has another number.
+/// Generated programs; the environment's `REUSELENS_PATH_PROGRAMS` has another number, or seeds as
+/// `FROM..TO`.
 const PROGRAMS: u64 = 2;
+
+/// The seeds of the programs that are checked.
+fn seeds() -> Range<u64> {
+    let Ok(given) = std::env::var("REUSELENS_PATH_PROGRAMS") else {
+        return 0..PROGRAMS;
+    };
+    let (from, to) = given.split_once("..").unwrap_or(("0", &given));
+    from.parse().unwrap()..to.parse().unwrap()
+}
 
 /// An instruction, as a disassembler shows it.
 struct Shown {
@@ -155,8 +166,6 @@ fn paths_of_optimised_programs_are_those_of_the_instructions_that_they_run() {
         reuselens_testing::skip("no code for x86-64, or nothing to show it");
         return;
     }
-    let programs = std::env::var("REUSELENS_PATH_PROGRAMS");
-    let programs = programs.map_or(PROGRAMS, |number| number.parse().unwrap());
     let place = Place::new();
     place.write("step.c", include_str!("step.c"));
     run(&place, "gcc", &["-O1", "step.c", "-o", "step"]);
@@ -165,7 +174,7 @@ fn paths_of_optimised_programs_are_those_of_the_instructions_that_they_run() {
         .filter(|name| has(name))
         .collect();
     let (mut checked, mut undefined) = (0, 0);
-    for seed in 0..programs {
+    for seed in seeds() {
         place.write("program.c", ordinary::source(seed));
         for compiler in &compilers {
             for level in ["-O0", "-O1", "-O2", "-O3"] {
