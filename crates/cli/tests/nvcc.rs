@@ -100,6 +100,66 @@ fn nvcc_without_cuda_names_what_it_lacks() {
     }
 }
 
+/// Brackets of launches that a formatter took apart, in the source and in what it includes.
+#[test]
+fn launches_with_spaces_in_their_brackets_are_compiled() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    let apart = PROGRAM.replace("<<<", "<< <").replace(">>>", ">> >");
+    assert_ne!(apart, PROGRAM);
+    place.write("inner.cuh", &apart);
+    place.write("scale.cu", "#include \"inner.cuh\"\n");
+    by_clang(&place, &["-o", "scale", "scale.cu"]).succeeds();
+    let done = place.run(&["profile", "--", "./scale"]).succeeds();
+    // Lines are those of the file as it is.
+    done.prints(&["no error, 12285", "inner.cuh:"]);
+    place.write(
+        "wrong.cu",
+        apart.replace("int main", "nowhere x;\nint main"),
+    );
+    let done = by_clang(&place, &["-c", "wrong.cu"]);
+    done.ends_with(1).says(&["wrong.cu:", "nowhere"]);
+}
+
+/// Objects of device code that is linked already can be linked once more, as CMake asks for it.
+#[test]
+fn device_code_of_separate_objects_is_linked() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    place.write("scale.cu", PROGRAM);
+    for line in [
+        "-dc scale.cu -o scale.o",
+        "-dlink scale.o -o linked.o",
+        "scale.o linked.o -o scale",
+    ] {
+        by_clang(&place, &line.split(' ').collect::<Vec<_>>()).succeeds();
+    }
+    place
+        .run(&["profile", "--", "./scale"])
+        .succeeds()
+        .prints(&["no error, 12285"]);
+}
+
+/// A clang that does not find its OpenMP: the package is named before it says what it misses.
+#[test]
+fn missing_openmp_is_named_by_its_package() {
+    let place = Place::new();
+    let script = "#!/bin/sh\ncase \"$1\" in\n--version) echo 'clang version 19.1.0';;\n\
+                  *) echo libomp.so;;\nesac\n";
+    place.write("clang-here", script);
+    let path = place.path("clang-here");
+    let made = Command::new("chmod").arg("+x").arg(path).status();
+    assert!(made.unwrap().success());
+    place.write("scale.cu", PROGRAM);
+    let mut command = place.command(&["nvcc", "scale.cu", "-Xcompiler", "-fopenmp"]);
+    let done = Done::of(command.env("REUSELENS_NVCC", place.path("clang-here"))).fails(1);
+    done.says(&["no library of OpenMP", "sudo apt-get install libomp-19-dev"]);
+}
+
 #[test]
 fn cmake_takes_a_toolkit_of_ours_for_cuda() {
     if !has("clang-19") || !has("cmake") || !has("make") {

@@ -128,14 +128,68 @@ fn device_side(source: &str) -> String {
         headers: headers.path().to_owned(),
         libraries: folder.path().to_owned(),
         temporary: folder.path().to_owned(),
+        overlay: None,
     };
     for step in plan(&NvccCall::read(&words).unwrap(), &tools) {
-        let NvccStep::Run(words) = step else { continue };
-        let done = Command::new(&words[0]).args(&words[1..]).output().unwrap();
-        let errors = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{words:?}: {errors}");
+        match step {
+            NvccStep::Run(words) => {
+                let done = Command::new(&words[0]).args(&words[1..]).output().unwrap();
+                let errors = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.success(), "{words:?}: {errors}");
+            }
+            NvccStep::JoinCopies(ir) => {
+                let text = std::fs::read_to_string(&ir).unwrap();
+                std::fs::write(&ir, reuselens_ptx::plan::copies_as_vectors(&text)).unwrap();
+            }
+            NvccStep::Pack { .. } => {}
+        }
     }
     std::fs::read_to_string(&to).unwrap()
+}
+
+/// Copies of aligned structures, of one vector and of two, between memories and within one.
+const COPIES: &str = r#"
+struct __align__(16) Four { float x, y, z, w; };
+struct __align__(16) Wide { double a, b, c, d; };
+__global__ void one(Four *to, const Four *from) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void two(Wide *to, const Wide *from) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void float_vectors(float4 *to, const float4 *from) { to[threadIdx.x] = from[threadIdx.x]; }
+__global__ void through_shared(float4 *to, const float4 *from)
+{
+    __shared__ float4 room[64];
+    room[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    to[threadIdx.x] = room[threadIdx.x ^ 1];
+}
+"#;
+
+#[test]
+fn clang_copies_aligned_structures_by_vectors() {
+    if !reuselens_testing::has("clang-19") {
+        return;
+    }
+    let ptx = device_side(COPIES);
+    let kernels: Vec<&str> = ptx.split(".entry ").skip(1).collect();
+    assert_eq!(kernels.len(), 4);
+    for (kernel, [loads, stores]) in kernels.iter().zip([[1, 1], [2, 2], [1, 1], [2, 2]]) {
+        let count = |begin: &str| {
+            let words = kernel.split_whitespace();
+            words
+                .filter(|word| word.starts_with(begin))
+                .collect::<Vec<_>>()
+        };
+        for (begins, expected) in [
+            (["ld.global", "ld.shared"], loads),
+            (["st.global", "st.shared"], stores),
+        ] {
+            let found: Vec<&str> = begins.iter().flat_map(|begin| count(begin)).collect();
+            assert_eq!(found.len(), expected, "{kernel}");
+            assert!(
+                found.iter().all(|word| word.contains(".v4.u32")),
+                "{found:?}"
+            );
+        }
+    }
 }
 
 #[test]

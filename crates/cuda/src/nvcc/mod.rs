@@ -7,10 +7,11 @@
 //! | what | modules |
 //! |---|---|
 //! | the command line | `options`, `table` |
-//! | what is done for it | `steps`, `container` |
+//! | what is done for it | `steps`, `launches`, `container` |
 //! | what it is done with | `tools`, `toolkit` |
 
 mod container;
+mod launches;
 mod options;
 mod steps;
 mod table;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use reuselens_io::command_error;
+use reuselens_ptx::plan::copies_as_vectors;
 
 pub use options::{InputKind, LinkItem, NvccCall, NvccPhase, OptionError};
 pub use steps::{ClangTools, NvccStep, plan};
@@ -65,6 +67,12 @@ pub enum NvccError {
         /// Why.
         source: io::Error,
     },
+    /// OpenMP without its library.
+    #[error(
+        "{} has no library of OpenMP; install it: sudo apt-get install {}",
+        _0.display(), tools::openmp_package(_0)
+    )]
+    OpenMp(OsString),
     /// The library to link to.
     #[error("cannot make the library that programs are linked to: {0}")]
     Library(String),
@@ -167,11 +175,18 @@ fn by_clang(clang: &OsStr, root: Option<&Path>, call: &NvccCall) -> Result<ExitS
     let folder = tempfile::Builder::new().prefix("reuselens-").tempdir();
     let folder = folder.map_err(|source| NvccError::write(&std::env::temp_dir(), source))?;
     let top = root.unwrap_or(folder.path());
+    let (sources, folders) = (call.sources(), call.include_folders());
+    let overlay = launches::overlay(&sources, &folders, folder.path())
+        .map_err(|source| NvccError::write(folder.path(), source))?;
+    if call.uses_openmp() && !tools::has_openmp(clang) {
+        return Err(NvccError::OpenMp(clang.to_owned()));
+    }
     let tools = ClangTools {
         clang: clang.to_owned(),
         headers: top.join("include"),
         libraries: top.join("lib64"),
         temporary: folder.path().to_owned(),
+        overlay,
     };
     if call.verbose {
         announce_folders(top, &tools);
@@ -247,6 +262,7 @@ fn announce(step: &NvccStep) {
             });
             words.collect::<Vec<_>>().join(" ")
         }
+        NvccStep::JoinCopies(ir) => format!("joincopies {}", ir.display()),
         NvccStep::Pack {
             ptx,
             architecture,
@@ -268,6 +284,13 @@ fn perform(step: &NvccStep) -> Result<ExitStatus, NvccError> {
             let (program, arguments) = words.split_first().ok_or(OptionError::NoInput)?;
             let status = Command::new(program).args(arguments).status();
             status.map_err(|source| NvccError::start(program, source))
+        }
+        NvccStep::JoinCopies(ir) => {
+            let text = std::fs::read_to_string(ir);
+            let text = text.map_err(|error| NvccError::write(ir, error))?;
+            std::fs::write(ir, copies_as_vectors(&text))
+                .map_err(|error| NvccError::write(ir, error))?;
+            Ok(ExitStatus::from_raw(0))
         }
         NvccStep::Pack {
             ptx,

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::table::{self, Meaning};
 
@@ -14,6 +14,8 @@ pub enum NvccPhase {
     Link,
     /// Objects (`-c`).
     Object,
+    /// An object of linked device code (`-dlink`).
+    DeviceLink,
     /// PTX (`-ptx`).
     Ptx,
     /// Preprocessed source (`-E`).
@@ -139,6 +141,26 @@ impl NvccCall {
             LinkItem::Input(path, kind) => Some((path, *kind)),
             LinkItem::Option(_) => None,
         })
+    }
+
+    /// The sources with code for the device.
+    pub fn sources(&self) -> Vec<&Path> {
+        let sources = self.inputs().filter(|input| input.1 == InputKind::Cuda);
+        sources.map(|input| Path::new(input.0)).collect()
+    }
+
+    /// The folders of `-I`.
+    pub fn include_folders(&self) -> Vec<PathBuf> {
+        let folder = |word: &OsString| {
+            let folder = word.as_bytes().strip_prefix(b"-I")?;
+            Some(PathBuf::from(OsStr::from_bytes(folder)))
+        };
+        self.common.iter().filter_map(folder).collect()
+    }
+
+    /// Whether the host's compiler is asked for OpenMP.
+    pub fn uses_openmp(&self) -> bool {
+        self.host.iter().any(|word| word == "-fopenmp")
     }
 }
 

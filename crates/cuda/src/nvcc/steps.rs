@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use reuselens_ptx::plan::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS};
+use reuselens_ptx::plan::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, from_ir};
 
 use super::options::{InputKind, LinkItem, NvccCall, NvccPhase};
 
@@ -22,6 +22,8 @@ pub struct ClangTools {
     pub libraries: PathBuf,
     /// A folder for what is made on the way.
     pub temporary: PathBuf,
+    /// The description of files that clang is shown others in place of.
+    pub overlay: Option<PathBuf>,
 }
 
 impl ClangTools {
@@ -38,6 +40,8 @@ impl ClangTools {
 pub enum NvccStep {
     /// Run a program.
     Run(Vec<OsString>),
+    /// Make copies in clang's intermediate code loads and stores of vectors, in its file.
+    JoinCopies(PathBuf),
     /// Put PTX into a fat binary.
     Pack {
         /// The PTX.
@@ -63,6 +67,9 @@ pub fn plan(call: &NvccCall, tools: &ClangTools) -> Vec<NvccStep> {
         tools,
         architecture: call.architecture.unwrap_or(NEWEST).clamp(OLDEST, NEWEST),
     };
+    if call.phase == NvccPhase::DeviceLink {
+        return vec![planner.device_link()];
+    }
     let mut steps = Vec::new();
     for (index, (path, kind)) in call.inputs().enumerate() {
         planner.input(&mut steps, index, Path::new(path), kind);
@@ -82,17 +89,16 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn input(&self, steps: &mut Vec<NvccStep>, index: usize, path: &Path, kind: InputKind) {
         match (kind, self.call.phase) {
-            (InputKind::Linked, _) => {}
+            (InputKind::Linked, _) | (_, NvccPhase::DeviceLink) => {}
             (InputKind::Cuda, NvccPhase::Ptx) => {
-                steps.push(self.device(path, &self.output(path, "ptx")));
+                self.device(steps, index, path, &self.output(path, "ptx"));
             }
             (_, NvccPhase::Ptx) => {}
             (_, NvccPhase::Preprocess) => steps.push(self.preprocess(path, kind, "-E")),
             (_, NvccPhase::Dependencies) => steps.push(self.preprocess(path, kind, "-MM")),
             (InputKind::Cuda, NvccPhase::Object | NvccPhase::Link) => {
-                let made = |suffix: &str| self.tools.temporary.join(format!("{index}.{suffix}"));
-                let (ptx, packed) = (made("ptx"), made("fatbin"));
-                steps.push(self.device(path, &ptx));
+                let (ptx, packed) = (self.made(index, "ptx"), self.made(index, "fatbin"));
+                self.device(steps, index, path, &ptx);
                 steps.push(NvccStep::Pack {
                     ptx,
                     architecture: self.architecture,
@@ -110,9 +116,25 @@ impl Planner<'_> {
     /// Where the object of an input is.
     fn object(&self, index: usize, path: &Path) -> PathBuf {
         match self.call.phase {
-            NvccPhase::Link => self.tools.temporary.join(format!("{index}.o")),
+            NvccPhase::Link => self.made(index, "o"),
             _ => self.output(path, "o"),
         }
+    }
+
+    /// An object with nothing in it: the device code of each object is linked already, or it would
+    /// not have been made.
+    fn device_link(&self) -> NvccStep {
+        let output = self.call.output.clone();
+        let mut words = self.clang();
+        words.extend(["-x", "c", "-c", "-o"].map(OsString::from));
+        words.push(output.unwrap_or_else(|| "a_dlink.o".into()).into());
+        words.push("/dev/null".into());
+        NvccStep::Run(words)
+    }
+
+    /// A file that is made of an input on the way.
+    fn made(&self, index: usize, extension: &str) -> PathBuf {
+        self.tools.temporary.join(format!("{index}.{extension}"))
     }
 
     /// The output of an input: `-o`, or by its name.
@@ -144,6 +166,9 @@ impl Planner<'_> {
         words.extend(["-D__NVCC__", "-D__CUDACC_VER_MAJOR__=13"].map(OsString::from));
         words.extend(["-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_VER_BUILD__=0"].map(OsString::from));
         words.extend(["-include", FORCED_HEADER].map(OsString::from));
+        if let Some(overlay) = &self.tools.overlay {
+            words.extend(["-ivfsoverlay".into(), overlay.into()]);
+        }
         words
     }
 
@@ -153,18 +178,30 @@ impl Planner<'_> {
         words.push(self.tools.headers.clone().into());
     }
 
-    fn device(&self, source: &Path, ptx: &Path) -> NvccStep {
+    /// A source becomes PTX by way of clang's intermediate code.
+    fn device(&self, steps: &mut Vec<NvccStep>, index: usize, source: &Path, ptx: &Path) {
+        let ir = self.made(index, "ll");
         let mut words = self.cuda();
         let version = if self.architecture > 86 { 78 } else { 70 };
         words.push(format!("--cuda-feature=+ptx{version}").into());
-        words.extend(["--cuda-device-only", "-S", "-O3", "-gline-tables-only"].map(OsString::from));
+        words.extend(["--cuda-device-only", "-S", "-emit-llvm", "-O3"].map(OsString::from));
+        words.push("-gline-tables-only".into());
         // Else clang takes an allocation that is only compared with null for one that succeeds.
         words.push("-fno-builtin-malloc".into());
         words.extend(["-Xclang", UNDEFINED_ARGUMENTS].map(OsString::from));
         words.extend(self.call.device.iter().cloned());
         self.common(&mut words);
-        words.extend(["-o".into(), ptx.into(), source.into()]);
-        NvccStep::Run(words)
+        words.extend(["-o".into(), ir.clone().into(), source.into()]);
+        steps.push(NvccStep::Run(words));
+        steps.push(NvccStep::JoinCopies(ir.clone()));
+        let mut words = self.clang();
+        let last = self.call.device.iter().rev();
+        let last = last.filter_map(|word| word.to_str()?.strip_prefix("-ffp-contract="));
+        let contracts = last.take(1).all(|word| word != "off");
+        words.extend(from_ir(contracts).map(OsString::from));
+        words.push(format!("-march=sm_{}", self.architecture).into());
+        words.extend(["-o".into(), ptx.into(), ir.into()]);
+        steps.push(NvccStep::Run(words));
     }
 
     fn host(

@@ -114,9 +114,10 @@ const OPTIONS: &[(&[&str], Meaning)] = {
         (&["o", "output-file"], Output),
         (&["odir", "output-directory"], OutputFolder),
         (
-            &["c", "compile", "dc", "device-c"],
+            &["c", "compile", "dc", "device-c", "dw", "device-w"],
             Phase(NvccPhase::Object),
         ),
+        (&["dlink", "device-link"], Phase(NvccPhase::DeviceLink)),
         (&["link"], Phase(NvccPhase::Link)),
         (&["ptx"], Phase(NvccPhase::Ptx)),
         (&["E", "preprocess"], Phase(NvccPhase::Preprocess)),
@@ -258,18 +259,7 @@ const OPTIONS: &[(&[&str], Meaning)] = {
             ],
             IgnoredValue,
         ),
-        (
-            &[
-                "dlink",
-                "device-link",
-                "dw",
-                "device-w",
-                "nvlink",
-                "dlto",
-                "dlink-time-opt",
-            ],
-            Refused(LINKED),
-        ),
+        (&["nvlink", "dlto", "dlink-time-opt"], Refused(LINKED)),
         (&["cubin", "fatbin", "ltoir", "optix-ir"], Refused(IMAGES)),
         (
             &["lib"],

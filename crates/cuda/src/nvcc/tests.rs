@@ -19,10 +19,12 @@ fn steps(line: &str) -> Vec<String> {
         headers: "/h".into(),
         libraries: "/l".into(),
         temporary: "/t".into(),
+        overlay: None,
     };
     let steps = plan(&read(line).unwrap(), &tools);
     let text = |step: &NvccStep| match step {
         NvccStep::Run(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
+        NvccStep::JoinCopies(ir) => format!("join {}", ir.display()),
         NvccStep::Pack { ptx, to, .. } => format!("pack {} {}", ptx.display(), to.display()),
     };
     steps.iter().map(text).collect()
@@ -31,7 +33,7 @@ fn steps(line: &str) -> Vec<String> {
 #[test]
 fn program_is_compiled_for_both_sides_and_linked() {
     let steps = steps("-O2 -arch=sm_80 a.cu b.cpp c.o -lm -o a");
-    let [device, pack, host, other, link] = &steps[..] else {
+    let [device, join, rest, pack, host, other, link] = &steps[..] else {
         panic!("{steps:#?}");
     };
     for part in [
@@ -41,11 +43,20 @@ fn program_is_compiled_for_both_sides_and_linked() {
         "-O3",
         "-fno-builtin-malloc",
         "-Xclang -no-enable-noundef-analysis",
-        "-o /t/0.ptx a.cu",
+        "-o /t/0.ll a.cu",
     ] {
         assert!(device.contains(part), "{part}: {device}");
     }
     assert!(!device.contains("-O2"), "{device}");
+    assert_eq!(join, "join /t/0.ll");
+    for part in [
+        "-x ir",
+        "-march=sm_80",
+        "-nvptx-fma-level=2",
+        "-o /t/0.ptx /t/0.ll",
+    ] {
+        assert!(rest.contains(part), "{part}: {rest}");
+    }
     assert_eq!(pack, "pack /t/0.ptx /t/0.fatbin");
     for part in [
         "--cuda-host-only",
@@ -72,7 +83,9 @@ fn outputs_are_named_as_by_nvcc() {
     assert!(last("-c dir/a.cu").ends_with("-o a.o dir/a.cu"));
     assert!(last("-dc a.cu -o b.o").ends_with("-o b.o a.cu"));
     assert!(last("-c a.cu -odir obj").ends_with("-o obj/a.o a.cu"));
-    assert!(last("-ptx a.cu").ends_with("-o a.ptx a.cu"));
+    assert!(last("-dlink a.o b.o").ends_with("-o a_dlink.o /dev/null"));
+    assert!(last("-dlink a.o -o l.o").ends_with("-o l.o /dev/null"));
+    assert!(last("-ptx a.cu").ends_with("-o a.ptx /t/0.ll"));
     assert!(last("-x cu -c a.cpp").contains("-x cuda"));
     assert!(last("a.cu").contains("-o a.out"));
     assert_eq!(
@@ -87,7 +100,8 @@ fn options_reach_the_side_that_they_are_for() {
                 --use_fast_math -Xptxas -v -maxrregcount 32 --expt-relaxed-constexpr -lineinfo -G \
                 -MMD -MF a.d --fmad=false -cudart=static --ptxas-options=-v -diag-suppress 177";
     let steps = steps(line);
-    let (device, host) = (&steps[0], &steps[2]);
+    let (device, rest, host) = (&steps[0], &steps[2], &steps[4]);
+    assert!(rest.contains("-nvptx-fma-level=0"), "{rest}");
     for part in ["-Iinc", "-DX=1", "-std=c++17"] {
         assert!(device.contains(part) && host.contains(part), "{part}");
     }
@@ -119,7 +133,7 @@ fn what_cannot_be_done_is_named() {
     assert!(says("a.cu --wibble=3").contains("--wibble=3"));
     assert!(says("a.cu -o").contains("-o needs a value"));
     assert!(says("-O2").contains("no input files"));
-    assert!(says("a.o -dlink").contains("linking device code"));
+    assert!(says("a.o -dlto").contains("linking device code"));
     assert!(says("a.cu -lcublas").contains("-lcublas is a library of machine code"));
     assert!(says("a.cu -lcurand_static").contains("-lcurand_static"));
     assert!(says("-m32 a.cu").contains("64 bits"));

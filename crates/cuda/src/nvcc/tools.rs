@@ -109,6 +109,23 @@ fn version(clang: &Path) -> Option<u32> {
     rest[..end].parse().ok()
 }
 
+/// Whether a clang finds its library of OpenMP, with which its header comes.
+pub fn has_openmp(clang: &OsStr) -> bool {
+    let found = Command::new(clang)
+        .arg("-print-file-name=libomp.so")
+        .output();
+    // What it does not find it prints as it was given.
+    found.is_ok_and(|found| found.stdout.starts_with(b"/"))
+}
+
+/// The package of Debian and Ubuntu that has a clang's library of OpenMP.
+pub fn openmp_package(clang: &OsStr) -> String {
+    let version = version(Path::new(clang));
+    version.map_or("libomp-dev".to_owned(), |version| {
+        format!("libomp-{version}-dev")
+    })
+}
+
 /// Writes the library that programs are linked to into a folder, `libcudart.so`: it has the names
 /// of the runtime's functions and none of their code. Beside it are `uses.o`, which names one, and
 /// other names of CUDA's libraries, which lead to it.

@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use reuselens_io::command_error;
 
 use super::headers::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, write_cuda_headers};
+use super::vector_copies::{copies_as_vectors, from_ir};
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
 const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang"];
@@ -134,56 +135,81 @@ pub fn compile(path: &Path, preprocessor: &Preprocessor) -> Result<String, Compi
 }
 
 fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<String, CompileError> {
-    let io = |error| CompileError::Io {
-        compiler: compiler.to_owned(),
-        error,
-    };
-    let folder = tempfile::tempdir().map_err(io)?;
+    let call = CompilerCall { compiler, path };
+    let folder = tempfile::tempdir().map_err(|error| call.io(error))?;
     let ptx = folder.path().join("kernel.ptx");
-    let mut command = Command::new(compiler);
     if is_nvcc(compiler) {
+        let mut command = Command::new(compiler);
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
+        command.args(preprocessor.options());
+        call.run(command.arg("-o").arg(&ptx).arg(path))?;
     } else {
-        write_cuda_headers(folder.path()).map_err(io)?;
-        command.args(["-x", "cuda", "--cuda-device-only", "-nocudainc"]);
-        command.args(["-nocudalib", "-S", "-O3", "-gline-tables-only"]);
-        command.args([
-            "--cuda-feature=+ptx70",
-            "-Wno-unknown-cuda-version",
-            "-include",
-            FORCED_HEADER,
-            "-Xclang",
-            SDK_VERSION,
-            "-Xclang",
-            UNDEFINED_ARGUMENTS,
-            "-isystem",
-        ]);
-        command
-            .arg(folder.path())
-            .arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
+        call.by_clang(preprocessor, folder.path(), &ptx)?;
     }
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .args(preprocessor.options())
-        .arg("-o")
-        .arg(&ptx)
-        .arg(path)
-        .output()
-        .map_err(|error| io(command_error(compiler.as_ref(), error)))?;
-    if !status.success() {
+    std::fs::read_to_string(&ptx).map_err(|error| call.io(error))
+}
+
+/// A compiler, and what it compiles.
+struct CompilerCall<'a> {
+    compiler: &'a str,
+    path: &'a Path,
+}
+
+impl CompilerCall<'_> {
+    fn io(&self, error: io::Error) -> CompileError {
+        CompileError::Io {
+            compiler: self.compiler.to_owned(),
+            error,
+        }
+    }
+
+    /// By way of clang's intermediate code, in which copies are made accesses of vectors.
+    fn by_clang(
+        &self,
+        preprocessor: &Preprocessor,
+        folder: &Path,
+        ptx: &Path,
+    ) -> Result<(), CompileError> {
+        write_cuda_headers(folder).map_err(|error| self.io(error))?;
+        let ir = folder.join("kernel.ll");
+        let mut command = Command::new(self.compiler);
+        command.args(["-x", "cuda", "--cuda-device-only", "-nocudainc"]);
+        command.args(["-nocudalib", "-S", "-emit-llvm", "-O3"]);
+        command.args(["-gline-tables-only", "--cuda-feature=+ptx70"]);
+        command.args(["-Wno-unknown-cuda-version", "-include", FORCED_HEADER]);
+        command.args(["-Xclang", SDK_VERSION, "-Xclang", UNDEFINED_ARGUMENTS]);
+        command.arg("-isystem").arg(folder);
+        command.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
+        command.args(preprocessor.options());
+        self.run(command.arg("-o").arg(&ir).arg(self.path))?;
+        let text = std::fs::read_to_string(&ir).map_err(|error| self.io(error))?;
+        std::fs::write(&ir, copies_as_vectors(&text)).map_err(|error| self.io(error))?;
+        let mut command = Command::new(self.compiler);
+        command
+            .args(from_ir(true))
+            .arg(format!("-march={ARCHITECTURE}"));
+        self.run(command.arg("-o").arg(ptx).arg(&ir))
+    }
+
+    fn run(&self, command: &mut Command) -> Result<(), CompileError> {
+        let output = command.output();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = output.map_err(|error| self.io(command_error(self.compiler.as_ref(), error)))?;
+        if status.success() {
+            return Ok(());
+        }
         let output = format!(
             "{}{}",
             String::from_utf8_lossy(&stdout),
             String::from_utf8_lossy(&stderr)
         );
-        return Err(CompileError::Failed {
-            compiler: compiler.to_owned(),
-            path: path.to_owned(),
+        Err(CompileError::Failed {
+            compiler: self.compiler.to_owned(),
+            path: self.path.to_owned(),
             output,
-        });
+        })
     }
-    std::fs::read_to_string(&ptx).map_err(io)
 }

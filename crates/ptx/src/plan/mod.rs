@@ -7,6 +7,7 @@ mod file;
 mod headers;
 mod npy;
 mod spec;
+mod vector_copies;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -17,6 +18,7 @@ pub use compile::{CompileError, Preprocessor, compile};
 pub use headers::{FORCED_HEADER, SDK_VERSION, UNDEFINED_ARGUMENTS, write_cuda_headers};
 pub use npy::{Array, NpyError, read as read_npy};
 pub use spec::SpecError;
+pub use vector_copies::{copies_as_vectors, from_ir};
 
 use crate::arguments::{Argument, ArgumentError};
 use crate::decode::Kernel;
