@@ -12,6 +12,11 @@ use crate::common::{Ran, compile, folder_of, nvcc, programs, run_program};
 
 /// Compiles and runs a program of `programs/cuda/libraries`, if nvcc finds the header it needs.
 fn runs(name: &str, header: &str) {
+    runs_with(name, header, &[]);
+}
+
+/// The same, with options of nvcc.
+fn runs_with(name: &str, header: &str, options: &[&str]) {
     let Some(nvcc) = nvcc() else { return };
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -23,7 +28,7 @@ fn runs(name: &str, header: &str) {
         return;
     }
     let source = programs().join(format!("libraries/{name}.cu"));
-    compile(&nvcc, &source, &path(name), &[]);
+    compile(&nvcc, &source, &path(name), options);
     let Ran {
         ended,
         refused,
@@ -43,6 +48,14 @@ fn algorithms_of_thrust_give_the_results_of_the_host() {
 #[test]
 fn algorithms_of_cub_give_the_results_of_the_host() {
     runs("cub", "cub/version.cuh");
+}
+
+/// With copies of a word by each thread (80) and bulk copies (90).
+#[test]
+fn barriers_in_shared_memory_order_warps_and_copies() {
+    for architecture in ["-arch=compute_80", "-arch=compute_90"] {
+        runs_with("barrier", "cuda/barrier", &[architecture, "-std=c++17"]);
+    }
 }
 
 #[test]

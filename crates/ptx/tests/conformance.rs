@@ -7,10 +7,12 @@
     reason = "shifts of products, as the manual writes them"
 )]
 
+use crate::common::body::run;
 use crate::common::{Run, noise};
-use reuselens_ptx::{Isa, Options};
+use reuselens_ptx::{Ignore, Isa, Options};
 
-/// An instruction: opcode, types of the sources, type of the result, and what it gives.
+/// An instruction: opcode, types of the sources, type of the result, and what it gives. Behind the
+/// opcode may be parts of the registers, of the result first: `vadd.u32.u32.u32 . .b1 .h0`.
 struct Case {
     opcode: &'static str,
     sources: &'static [&'static str],
@@ -67,6 +69,33 @@ fn flush(value: f32) -> f32 {
 
 fn bytes_of(value: u64, index: usize) -> u64 {
     value >> (8 * index) & 255
+}
+
+fn clamped(value: u64, low: i32, high: i32) -> u64 {
+    s32(value).clamp(low, high) as u64
+}
+
+/// As the manual has it: from the base on, bit by bit, in the direction of the sign.
+fn nth_set(mask: u64, base: i64, nth: i64) -> u64 {
+    let mut at = base & 31;
+    if nth == 0 {
+        return if mask >> at & 1 == 1 {
+            at as u64
+        } else {
+            0xffff_ffff
+        };
+    }
+    let mut left = nth.abs() - 1;
+    while (0..32).contains(&at) {
+        if mask >> at & 1 == 1 {
+            if left == 0 {
+                return at as u64;
+            }
+            left -= 1;
+        }
+        at += nth.signum();
+    }
+    0xffff_ffff
 }
 
 fn whole_numbers() -> Vec<Case> {
@@ -126,6 +155,13 @@ fn whole_numbers() -> Vec<Case> {
         "neg.s16": "b16" => "b16", |v| v[0].wrapping_neg() & 0xffff;
         "abs.s32": "b32" => "b32", |v| narrow((s32(v[0]) as i128).abs());
         "abs.s64": "b64" => "b64", |v| (v[0] as i64 as i128).unsigned_abs() as u64;
+        "fns.b32": "b32" "b32" "b32" => "b32", |v| nth_set(v[0], v[1] as i64, s32(v[2]) as i64);
+        "cvt.pack.sat.u16.s32": "b32" "b32" => "b32", |v| clamped(v[0], 0, 65535) << 16 | clamped(v[1], 0, 65535);
+        "cvt.pack.sat.s16.s32": "b32" "b32" => "b32", |v| clamped(v[0], -32768, 32767) << 16 & 0xffff_0000 | clamped(v[1], -32768, 32767) & 0xffff;
+        "cvt.pack.sat.u8.s32.b32": "b32" "b32" "b32" => "b32", |v| (v[2] << 16 | clamped(v[0], 0, 255) << 8 | clamped(v[1], 0, 255)) & 0xffff_ffff;
+        "cvt.pack.sat.s8.s32.b32": "b32" "b32" "b32" => "b32", |v| (v[2] << 16 | (clamped(v[0], -128, 127) & 255) << 8 | clamped(v[1], -128, 127) & 255) & 0xffff_ffff;
+        "cvt.pack.sat.s4.s32.b32": "b32" "b32" "b32" => "b32", |v| (v[2] << 8 | (clamped(v[0], -8, 7) & 15) << 4 | clamped(v[1], -8, 7) & 15) & 0xffff_ffff;
+        "cvt.pack.sat.u2.s32.b32": "b32" "b32" "b32" => "b32", |v| (v[2] << 4 | clamped(v[0], 0, 3) << 2 | clamped(v[1], 0, 3)) & 0xffff_ffff;
         "dp4a.u32.u32": "b32" "b32" "b32" => "b32", |v| narrow((0..4).map(|i| (bytes_of(v[0], i) * bytes_of(v[1], i)) as i128).sum::<i128>() + v[2] as i128);
         "dp4a.s32.s32": "b32" "b32" "b32" => "b32", |v| narrow((0..4).map(|i| bytes_of(v[0], i) as i8 as i128 * bytes_of(v[1], i) as i8 as i128).sum::<i128>() + v[2] as i128);
         "dp2a.lo.u32.u32": "b32" "b32" "b32" => "b32", |v| narrow(((v[0] & 0xffff) * bytes_of(v[1], 0) + (v[0] >> 16) * bytes_of(v[1], 1)) as i128 + v[2] as i128);
@@ -148,6 +184,41 @@ fn of_parts(v: &[u64], bits: u32, signed: bool, value: fn(i128, i128) -> i128) -
         let value = value(part(v[0], index), part(v[1], index));
         sum | (value.rem_euclid(size) as u64) << (bits * index)
     })
+}
+
+/// Of a register the bits from `first` on, with a sign or without.
+fn part_of(value: u64, first: u32, bits: u32, signed: bool) -> i128 {
+    let part = i128::from(value >> first) % (1 << bits);
+    if signed && part >= 1 << (bits - 1) {
+        part - (1 << bits)
+    } else {
+        part
+    }
+}
+
+fn scalar_videos() -> Vec<Case> {
+    cases! {
+        "vadd.s32.s32.u32": "b32" "b32" => "b32", |v| narrow(v[0] as i128 + v[1] as i128);
+        "vadd.u32.u32.s32.sat . .b3 .h1": "b32" "b32" => "b32", |v| narrow((part_of(v[0], 24, 8, false) + part_of(v[1], 16, 16, true)).max(0));
+        "vadd.s32.u32.u32.sat.add": "b32" "b32" "b32" => "b32", |v| narrow((v[0] as i128 + v[1] as i128).min(i32::MAX as i128) + v[2] as i128);
+        "vsub.s32.u32.u32.sat": "b32" "b32" => "b32", |v| narrow((v[0] as i128 - v[1] as i128).clamp(i32::MIN as i128, i32::MAX as i128));
+        "vsub.u32.s32.s32.min . .h0 .b0": "b32" "b32" "b32" => "b32", |v| narrow(narrow(part_of(v[0], 0, 16, true) - part_of(v[1], 0, 8, true)).min(v[2]) as i128);
+        "vabsdiff.u32.s32.s32": "b32" "b32" => "b32", |v| narrow((s32(v[0]) as i128 - s32(v[1]) as i128).abs());
+        "vabsdiff.s32.u32.u32.sat .b2": "b32" "b32" "b32" => "b32", |v| v[2] & !0xff_0000 | ((v[0] as i128 - v[1] as i128).abs().min(127) as u64) << 16;
+        "vmin.s32.s32.s32 .h1 . .b1": "b32" "b32" "b32" => "b32", |v| v[2] & 0xffff | ((s32(v[0]) as i128).min(part_of(v[1], 8, 8, true)) as u64 & 0xffff) << 16;
+        "vmax.s32.u32.s32.max": "b32" "b32" "b32" => "b32", |v| narrow(s32((v[0] as i128).max(s32(v[1]) as i128) as u64).max(s32(v[2])) as i128);
+        "vshl.u32.u32.u32.clamp": "b32" "b32" => "b32", |v| narrow((v[0] as i128) << v[1].min(32));
+        "vshl.s32.s32.u32.sat.wrap": "b32" "b32" => "b32", |v| narrow(((s32(v[0]) as i128) << (v[1] & 31)).clamp(i32::MIN as i128, i32::MAX as i128));
+        "vshr.s32.s32.u32.clamp . . .b0": "b32" "b32" => "b32", |v| narrow(s32(v[0]) as i128 >> (v[1] & 255).min(32));
+        "vshr.u32.u32.u32.wrap.add": "b32" "b32" "b32" => "b32", |v| narrow((v[0] >> (v[1] & 31)) as i128 + v[2] as i128);
+        "vmad.u32.u32.u32": "b32" "b32" "b32" => "b32", |v| narrow(v[0] as i128 * v[1] as i128 + v[2] as i128);
+        "vmad.u32.u32.u32.sat.shr7": "b32" "b32" "b32" => "b32", |v| narrow(((v[0] as i128 * v[1] as i128 + v[2] as i128) >> 7).min(u32::MAX as i128));
+        "vmad.s32.s32.u32.sat.shr15 . .h1 .b2": "b32" "b32" "b32" => "b32", |v| narrow(((part_of(v[0], 16, 16, true) * part_of(v[1], 16, 8, false) + s32(v[2]) as i128) >> 15).clamp(i32::MIN as i128, i32::MAX as i128));
+        "vmad.u32.u32.u32.po.shr7 . .b0 .b0": "b32" "b32" "b32" => "b32", |v| narrow(((v[0] & 255) as i128 * (v[1] & 255) as i128 + v[2] as i128 + 1) >> 7);
+        "vset.s32.u32.lt": "b32" "b32" => "b32", |v| yes((s32(v[0]) as i128) < v[1] as i128);
+        "vset.u32.u32.ge.add . .b1 .h0": "b32" "b32" "b32" => "b32", |v| narrow(yes(part_of(v[0], 8, 8, false) >= part_of(v[1], 0, 16, false)) as i128 + v[2] as i128);
+        "vset.s32.s32.ne .h0": "b32" "b32" "b32" => "b32", |v| v[2] & !0xffff | yes(v[0] != v[1]);
+    }
 }
 
 fn videos() -> Vec<Case> {
@@ -437,6 +508,12 @@ fn kernel(case: &Case) -> String {
     let mut text = String::from(
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %x<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .pred %p<9>; .reg .b64 %a<9>; .reg .b32 %t<9>; .reg .pred %odd;\nld.param.u64 %a0, [in]; ld.param.u64 %a1, [out]; mov.u32 %t0, %tid.x; mul.wide.u32 %a2, %t0, 8; add.s64 %a0, %a0, %a2; add.s64 %a1, %a1, %a2; and.b32 %t1, %t0, 1; setp.eq.u32 %odd, %t1, 1;\n",
     );
+    let mut words = case.opcode.split(' ');
+    let opcode = words.next().unwrap();
+    let parts: Vec<&str> = words
+        .map(|part| part.strip_suffix('.').unwrap_or(part))
+        .collect();
+    let part = |index: usize| parts.get(index).copied().unwrap_or_default();
     let mut list = String::new();
     for (index, source) in case.sources.iter().enumerate() {
         let name = format!("{}{index}", register(source));
@@ -444,7 +521,7 @@ fn kernel(case: &Case) -> String {
             "ld.global.{source} {name}, [%a0+{}];\n",
             256 * index
         ));
-        list.push_str(&format!(", {name}"));
+        list.push_str(&format!(", {name}{}", part(index + 1)));
     }
     let result = register(case.result);
     for (number, guard) in [(7, ""), (8, "@%odd ")] {
@@ -452,7 +529,7 @@ fn kernel(case: &Case) -> String {
             text.push_str(&format!("setp.eq.u32 %p{number}, 0, 1;\n{guard}{} %p{number}{list};\nselp.b32 %t2, 1, 0, %p{number};\nst.global.b32 [%a1+{}], %t2;\n", case.opcode, 256 * (number - 7)));
         } else {
             let ty = case.result.replace('f', "b");
-            text.push_str(&format!("mov.{} {result}{number}, 0;\n{guard}{} {result}{number}{list};\nst.global.{ty} [%a1+{}], {result}{number};\n", ty, case.opcode, 256 * (number - 7)));
+            text.push_str(&format!("mov.{} {result}{number}, 0;\n{guard}{opcode} {result}{number}{}{list};\nst.global.{ty} [%a1+{}], {result}{number};\n", ty, part(0), 256 * (number - 7)));
         }
     }
     text + "ret; }\n"
@@ -536,6 +613,7 @@ fn bits_conform() {
 #[test]
 fn videos_conform() {
     check_all(&videos());
+    check_all(&scalar_videos());
 }
 
 #[test]
@@ -586,5 +664,47 @@ fn lop3_conforms() {
         let out = run.put(&[0u32]);
         run.launch("k", [1, 1, 1], [1, 1, 1], 0, std::slice::from_ref(&out));
         assert_eq!(run.get::<u32>(&out, 1), [table * 0x0101_0101]);
+    }
+}
+
+/// `p[~i]` with an unsigned `i`, in 64 bits as clang adds: the sum wraps as it does in 32.
+#[test]
+fn addresses_of_shared_and_local_memory_wrap() {
+    for space in ["shared", "local"] {
+        let body = format!(
+            ".local .align 4 .b8 own[256];\n\
+             mov.u64 %x2, {}; not.b32 %r1, %r0; mul.wide.u32 %x3, %r1, 4;\n\
+             shl.b64 %x4, %x3, 32; shr.u64 %x4, %x4, 32; add.u64 %x5, %x2, %x4; and.b64 %x5, %x5, 0xffffffff;\n\
+             st.{space}.u32 [%x5+128], %r0;\n\
+             add.u64 %x6, %x2, %x3; ld.{space}.u32 %r2, [%x6+128];\n\
+             atom.{}.add.u32 %r3, [%x6+128], 100;\n\
+             ld.{space}.u32 %r4, [%x5+128]; add.u32 %r2, %r2, %r4;\n\
+             mul.wide.u32 %x7, %r0, 4; add.u64 %x7, %x7, %x1; st.global.u32 [%x7], %r2;\n",
+            if space == "shared" { "room" } else { "own" },
+            if space == "shared" {
+                "shared"
+            } else {
+                "global"
+            },
+        );
+        // There are no atomic operations on local memory.
+        let body = if space == "shared" {
+            body
+        } else {
+            body.replace(
+                "atom.global.add.u32 %r3, [%x6+128], 100;",
+                "st.local.u32 [%x6+128], %r2;",
+            )
+        };
+        let (found, _) = run(&body, &[vec![0; 128]], 32, &mut Ignore).unwrap();
+        let added = if space == "shared" { 100 } else { 0 };
+        let found: Vec<u32> = found[0]
+            .as_chunks()
+            .0
+            .iter()
+            .map(|word| u32::from_le_bytes(*word))
+            .collect();
+        let expected: Vec<u32> = (0..32).map(|lane| 2 * lane + added).collect();
+        assert_eq!(found, expected, "{space}");
     }
 }

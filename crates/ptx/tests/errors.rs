@@ -139,17 +139,28 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
         ),
         ("wgmma.fence.sync.aligned;", "tensor cores"),
         (
-            "cp.async.bulk.commit_group;",
-            "bulk copies and barriers in memory",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], \
+             [%x1, {%r2, %r3}], [%r4];",
+            "tensor maps",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%x1], [%r1], 16;",
+            "with reductions",
         ),
         (
             "cp.async.ca.shared.global [%x1], [%x2], 12;",
             "4, 8 or 16 bytes",
         ),
         (
-            "mbarrier.init.shared.b64 [%r1], %r2;",
-            "bulk copies and barriers in memory",
+            "mbarrier.init.global.b64 [%x1], %r2;",
+            "is in shared memory",
         ),
+        ("mbarrier.init.shared.b64 [%r1];", "wrong operands"),
+        (
+            "mbarrier.arrive.expect_tx.shared.b64 _, [%r1];",
+            "number of bytes",
+        ),
+        ("mbarrier.arrive.shared::cluster.b64 _, [%r1];", "clusters"),
         ("mapa.shared::cluster.u32 %r1, %r2, %r3;", "clusters"),
         ("barrier.cluster.arrive.aligned;", "clusters"),
         ("add.frob.s32 %r1, %r2, %r3;", "the modifier .frob"),

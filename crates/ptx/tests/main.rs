@@ -17,6 +17,7 @@ mod halves;
 mod kernels;
 mod link;
 mod matrix;
+mod mbarrier;
 mod on_fault;
 mod printf;
 mod runtime;

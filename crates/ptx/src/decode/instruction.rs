@@ -47,6 +47,7 @@ impl KernelDecoder<'_> {
                 self.together(&mut opcode, operands)?;
             }
             "cp" => self.copy(&mut opcode, operands)?,
+            "mbarrier" => self.mbarrier(&mut opcode, operands)?,
             "ldmatrix" | "stmatrix" | "mma" | "wmma" => self.matrix(&mut opcode, operands)?,
             "tex" | "tld4" | "suld" | "sust" => self.texture(&mut opcode, operands)?,
             "membar" | "fence" => self.fence(&mut opcode),
@@ -58,9 +59,13 @@ impl KernelDecoder<'_> {
             "mov" => self.mov(&mut opcode, operands)?,
             "cvta" => self.cvta(&mut opcode, operands)?,
             "isspacep" => self.is_in_space(&mut opcode, operands)?,
+            "cvt" if opcode.has("pack") => self.cvt_packed(&mut opcode, operands)?,
             "cvt" if operands.len() == 3 => self.cvt_pair(&mut opcode, operands)?,
             "cvt" if opcode.has("tf32") => self.cvt_short(&mut opcode, operands)?,
             "cvt" => self.cvt(&mut opcode, operands)?,
+            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vmad" | "vset" => {
+                self.video(&mut opcode, operands)?;
+            }
             "lop3" => self.lop3(operands)?,
             "bfi" => self.bfi(&mut opcode, operands)?,
             "prmt" => self.prmt(&mut opcode, operands)?,
@@ -145,6 +150,20 @@ impl KernelDecoder<'_> {
         self.chain(&[form], operands, false)
     }
 
+    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`; without `c` it is zero.
+    fn cvt_packed(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
+        let has_third = opcode.types.last() == Some(&Type::B32);
+        self.count(operands, 3 + usize::from(has_third))?;
+        let form = ops::packed(opcode).ok_or_else(|| opcode.refused())?;
+        let mut operands = operands.to_vec();
+        operands.resize(4, Operand::Integer(0));
+        self.chain(&[form], &operands, false)
+    }
+
     /// `cvt.rna.tf32.f32`
     fn cvt_short(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
         opcode.takes("tf32");
@@ -220,6 +239,11 @@ impl KernelDecoder<'_> {
         opcode.takes("gl");
         opcode.takes("sc");
         opcode.takes("proxy");
+        opcode.takes("async");
+        opcode.takes("mbarrier_init");
+        for space in ["global", "shared::cta", "shared::cluster"] {
+            opcode.takes(space);
+        }
         opcode.takes_hints();
     }
 }

@@ -13,6 +13,7 @@ pub use super::called::{
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
+use crate::ops::Comparison;
 use crate::syntax::ast::{Ast, FunctionAst};
 use crate::syntax::types::Type;
 
@@ -33,8 +34,10 @@ pub struct Kernel {
     pub(crate) assertions: Vec<AssertOp>,
     pub(crate) heap: Vec<HeapOp>,
     pub(crate) copies: Vec<CopyStep>,
+    pub(crate) mbarriers: Vec<MbarrierOp>,
     pub(crate) matrices: Vec<MatrixOp>,
     pub(crate) textures: Vec<TextureOp>,
+    pub(crate) videos: Vec<VideoOp>,
     pub(crate) calls: Vec<CallOp>,
     pub(crate) routines: Vec<Routine>,
     /// What calls through pointers can find, by address; empty if there are none.
@@ -90,7 +93,9 @@ impl Kernel {
             heap: Vec::new(),
             copies: Vec::new(),
             matrices: Vec::new(),
+            mbarriers: Vec::new(),
             textures: Vec::new(),
+            videos: Vec::new(),
             calls: Vec::new(),
             routines: Vec::new(),
             functions: Vec::new(),
@@ -269,6 +274,71 @@ pub enum CopyStep {
     Wait {
         but: Option<u32>,
     },
+    Bulk(BulkCopy),
+}
+
+/// A copy of as many bytes as a register says. One with a barrier goes from global to shared
+/// memory, one without from shared to global memory.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkCopy {
+    pub to: Address,
+    pub from: Address,
+    /// A register with the number of bytes.
+    pub bytes: u32,
+    /// The barrier, in shared memory, that waits for the bytes.
+    pub barrier: Option<Address>,
+    pub site: u32,
+}
+
+/// An instruction on a barrier in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MbarrierOp {
+    /// Shared, or generic.
+    pub space: NamedSpace,
+    pub address: Address,
+    pub step: Mbarrier,
+    pub site: u32,
+}
+
+/// What is done with a barrier in shared memory. Numbers are those of registers: wide ones for
+/// states, narrow ones for counts, bytes and parities, predicates for results of tests.
+#[derive(Clone, Copy, Debug)]
+pub enum Mbarrier {
+    Init {
+        count: u32,
+    },
+    Invalidate,
+    /// The phase waits for bytes.
+    Expect {
+        bytes: u32,
+    },
+    /// Bytes that it waits for are there.
+    Complete {
+        bytes: u32,
+    },
+    /// `count` threads arrive, after the phase is made to wait for `bytes` more. `state` gets what
+    /// the barrier was; those who drop out are not awaited by later phases.
+    Arrive {
+        count: u32,
+        bytes: Option<u32>,
+        drops: bool,
+        state: u32,
+    },
+    /// An arrival once the thread's copies are done; it counts among those that are awaited, or
+    /// comes besides them.
+    AfterCopies {
+        counts: bool,
+    },
+    /// Whether the phase of a state has ended.
+    Test {
+        state: u32,
+        result: u32,
+    },
+    /// Whether the phase with a parity has ended.
+    TestParity {
+        parity: u32,
+        result: u32,
+    },
 }
 
 /// A copy from global to shared memory.
@@ -296,6 +366,72 @@ pub enum CopySize {
 pub enum TextureOp {
     Fetch(TextureFetch),
     Surface(SurfaceOp),
+}
+
+/// A scalar video instruction: a function of parts of two registers, and what is made of it and of
+/// a third one. Numbers are those of registers.
+#[derive(Clone, Copy, Debug)]
+pub struct VideoOp {
+    pub function: VideoFunction,
+    pub result: u32,
+    pub a: VideoSource,
+    pub b: VideoSource,
+    pub c: u32,
+    /// Whether the result is signed.
+    pub is_signed: bool,
+    /// Clamped to the range of the result, or of the part that it goes to.
+    pub saturates: bool,
+    pub last: VideoLast,
+}
+
+/// A source, or a part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct VideoSource {
+    pub slot: u32,
+    pub part: VideoPart,
+    pub is_signed: bool,
+}
+
+/// Bits of a register: from which on, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoPart {
+    pub first: u32,
+    pub bits: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VideoFunction {
+    Add,
+    Subtract,
+    /// The absolute value of the difference.
+    Difference,
+    Min,
+    Max,
+    ShiftLeft {
+        wraps: bool,
+    },
+    ShiftRight {
+        wraps: bool,
+    },
+    /// `a × b + c`, and one more, shifted to the right.
+    MultiplyAdd {
+        one_more: bool,
+        shift: u32,
+    },
+    /// 1 if it holds, else 0.
+    Compare(Comparison),
+}
+
+/// What is done with a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VideoLast {
+    Nothing,
+    /// It is added to the third source, or the smaller or larger of both is taken.
+    Add,
+    Min,
+    Max,
+    /// It replaces a part of the third source.
+    Merge(VideoPart),
 }
 
 /// Where in a texture or surface. Numbers are those of registers.
@@ -495,10 +631,16 @@ pub enum Code {
     Heap(u32),
     /// An asynchronous copy.
     Copy(u32),
+    /// Something with a barrier in shared memory.
+    Mbarrier(u32),
+    /// Lets other warps have their turn unless the predicate holds: this one waits for them.
+    TurnUnless,
     /// Something with matrices.
     Matrix(u32),
     /// Something with a texture or surface.
     Texture(u32),
+    /// Something with parts of registers.
+    Video(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
     /// Counts the lanes that come here: see `Probe`.

@@ -14,6 +14,7 @@ mod instruction;
 pub mod kernel;
 mod lines;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod mov;
 mod operands;
@@ -21,6 +22,7 @@ mod routine;
 mod scope;
 mod setp;
 mod texture;
+mod video;
 mod warp;
 
 use std::collections::HashMap;

@@ -10,15 +10,26 @@ use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
 use super::warp::Warp;
 
-/// The addresses of an access, of all lanes.
+/// The addresses of an access, of all lanes. Those of shared and local memory have 32 bits, whatever
+/// register they are in, so `p[~i]` with an unsigned `i`, which clang adds in 64 bits, wraps as
+/// it does on a GPU.
 #[inline(always)]
-pub fn addresses(registers: &Registers, address: &Address, out: &mut [u64; WARP]) {
+pub fn addresses(
+    registers: &Registers,
+    address: &Address,
+    space: NamedSpace,
+    out: &mut [u64; WARP],
+) {
     let offset = address.offset as u64;
+    let kept = match space {
+        NamedSpace::Shared | NamedSpace::Local => u64::from(u32::MAX),
+        _ => u64::MAX,
+    };
     match address.base {
         Some(Register { slot, wide: true }) => {
             let row = &registers.wide[slot as usize].0;
             for lane in 0..WARP {
-                out[lane] = row[lane].wrapping_add(offset);
+                out[lane] = row[lane].wrapping_add(offset) & kept;
             }
         }
         Some(Register { slot, wide: false }) => {
@@ -27,7 +38,7 @@ pub fn addresses(registers: &Registers, address: &Address, out: &mut [u64; WARP]
                 out[lane] = u64::from(row[lane].wrapping_add(offset as u32));
             }
         }
-        None => *out = [offset; WARP],
+        None => *out = [offset & kept; WARP],
     }
 }
 
@@ -96,7 +107,7 @@ pub fn memory<B: BlockSink>(
     op: &MemoryOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
-    addresses(&warp.registers, &op.address, &mut warp.addresses);
+    addresses(&warp.registers, &op.address, op.space, &mut warp.addresses);
     match op.space {
         NamedSpace::Param => parameters(memory, warp, sink, op, mask),
         NamedSpace::Generic => generic(memory, warp, sink, op, mask),

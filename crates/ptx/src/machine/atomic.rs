@@ -23,7 +23,7 @@ pub fn atomic<B: BlockSink>(
     op: &AtomicOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
-    addresses(&warp.registers, &op.address, &mut warp.addresses);
+    addresses(&warp.registers, &op.address, op.space, &mut warp.addresses);
     if op.space != NamedSpace::Generic {
         return in_space(memory, warp, sink, op, op.space, mask);
     }

@@ -8,6 +8,7 @@ use crate::lanes::WARP;
 use crate::sink::{BlockSink, WarpKind};
 
 use super::access::addresses;
+use super::bulk_copy;
 use super::delivery::{AccessRecord, deliver};
 use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
@@ -90,6 +91,7 @@ pub fn step<B: BlockSink>(
             Ok(())
         }
         CopyStep::Wait { but } => finish(memory, warp, mask, *but),
+        CopyStep::Bulk(op) => bulk_copy::run(memory, warp, sink, op, mask),
     }
 }
 
@@ -106,8 +108,8 @@ fn start<B: BlockSink>(
         return Err(Fault::new(FaultKind::Operand, lane, what));
     }
     let (mut from, mut to) = ([0; WARP], [0; WARP]);
-    addresses(&warp.registers, &op.from, &mut from);
-    addresses(&warp.registers, &op.to, &mut to);
+    addresses(&warp.registers, &op.from, NamedSpace::Global, &mut from);
+    addresses(&warp.registers, &op.to, NamedSpace::Shared, &mut to);
     // Which lanes read how many bytes.
     let mut readers = [0u32; MOST_BYTES + 1];
     let mut writers = 0;
@@ -195,7 +197,7 @@ fn read_source(
 }
 
 /// Writes what lanes have waited for, in the order in which it was started.
-fn finish(
+pub fn finish(
     memory: &mut BlockMemory<'_>,
     warp: &mut Warp,
     mask: u32,

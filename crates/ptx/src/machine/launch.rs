@@ -27,6 +27,7 @@ use super::flow::{self, FlowCell, FlowCounts};
 use super::grid::{LaunchConfig, MOST_LOCAL};
 use super::heap::Heap;
 
+use super::mbarrier::ArrivalClocks;
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
 use super::races::Races;
@@ -360,6 +361,7 @@ impl Wave<'_> {
                 grid: GridBarrier::new(self.workspace),
                 races: space.races.take(),
                 skipped: (self.options.on_fault == OnFault::Continue).then(RefCell::default),
+                arrivals: ArrivalClocks::default(),
                 heap: std::mem::take(&mut space.heap),
                 call_room: call::room(self.launch),
                 printed: Vec::new(),

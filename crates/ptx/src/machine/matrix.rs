@@ -56,7 +56,7 @@ fn rows<B: BlockSink>(
     sink: &mut B,
     op: &MatrixRows,
 ) -> Result<(), Box<Fault>> {
-    addresses(&warp.registers, &op.address, &mut warp.addresses);
+    addresses(&warp.registers, &op.address, op.space, &mut warp.addresses);
     let count = op.registers.len();
     let mask = u32::MAX >> (WARP - 8 * count);
     if op.space == NamedSpace::Generic {
@@ -130,7 +130,7 @@ fn access<B: BlockSink>(
     op: &FragmentAccess,
 ) -> Result<(), Box<Fault>> {
     let mut base = [0; WARP];
-    addresses(&warp.registers, &op.address, &mut base);
+    addresses(&warp.registers, &op.address, op.space, &mut base);
     let stride = warp.registers.narrow[op.stride as usize].0;
     let own = op.fragment.own();
     let bytes = op.fragment.element.bytes();

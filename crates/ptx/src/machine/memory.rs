@@ -12,6 +12,7 @@ use super::device_memory::{DeviceMemory, PAGE};
 use super::fault::{Fault, FaultKind};
 use super::flow::FlowCell;
 use super::heap::Heap;
+use super::mbarrier::ArrivalClocks;
 use super::overlay::Overlay;
 use super::races::Races;
 use super::skipped::SkippedLog;
@@ -35,6 +36,8 @@ pub struct BlockMemory<'a> {
     pub races: Option<Box<Races>>,
     /// What is left out where kernels go on after a bad access; none where they are stopped.
     pub skipped: Option<RefCell<SkippedLog>>,
+    /// What barriers in shared memory have ordered.
+    pub arrivals: ArrivalClocks,
     /// What kernels allocate from.
     pub heap: Heap,
     /// Bytes that calls of the block may still keep: see [`call`](super::call).

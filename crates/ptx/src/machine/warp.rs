@@ -12,7 +12,9 @@ use super::block::BlockRun;
 use super::call::{self, CallFrame};
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
-use super::{access, assertion, atomic, collective, flow, heap, matrix, print, texture};
+use super::{
+    access, assertion, atomic, collective, flow, heap, matrix, mbarrier, print, texture, video,
+};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for, without those
 /// that wait for the end of a call: the stack bounds them.
@@ -405,6 +407,16 @@ pub fn run_warp<B: BlockSink>(
                 copy::step(memory, warp, sink, &kernel.copies[index as usize], mask)
                     .map_err(stop)?;
             }
+            Code::Mbarrier(index) => {
+                mbarrier::run(memory, warp, sink, &kernel.mbarriers[index as usize], mask)
+                    .map_err(stop)?;
+            }
+            Code::TurnUnless => {
+                let holds = warp.registers.predicates[op.slots.p as usize];
+                if mask & !holds != 0 {
+                    return Ok(Pause::Turn);
+                }
+            }
             Code::Matrix(index) if mask != 0 => {
                 matrix::run(memory, warp, sink, &kernel.matrices[index as usize], mask)
                     .map_err(stop)?;
@@ -438,6 +450,10 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
         Code::Table(index) => {
             let indices = warp.registers.narrow[op.slots.a as usize].0;
             warp.branch_by(kernel, &kernel.tables[index as usize], &indices, mask)
+        }
+        Code::Video(index) => {
+            video::run(warp, &kernel.videos[index as usize], mask);
+            Ok(())
         }
         Code::Clock { wide } => {
             let now = warp.executed;

@@ -30,6 +30,7 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
         "bfind" => highest(opcode, ty),
         "bmsk" => mask(opcode),
         "szext" => extend(opcode, ty),
+        "fns" => Some(lanes!(|a: u32, b: u32, c: i32| -> u32 { nth_set(a, b, c) })),
         "brev" => patterns!(ty; lanes!(|a: T| -> T { a.reverse_bits() })),
         "popc" => typed!(ty; B32 => u32, B64 => u64; lanes!(|a: T| -> u32 { a.count_ones() })),
         "clz" => typed!(ty; B32 => u32, B64 => u64; lanes!(|a: T| -> u32 { a.leading_zeros() })),
@@ -37,6 +38,27 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
             permuted(a, b, c)
         })),
         _ => None,
+    }
+}
+
+/// The place of a set bit of `mask`: at `base` (0), or the `nth` one from there on upwards (above 0)
+/// or downwards (below 0); all bits if there is none.
+#[inline(always)]
+fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
+    let base = base & 31;
+    let mut rest = match nth {
+        0 => mask & 1 << base,
+        1.. => mask & u32::MAX << base,
+        // The lowest bit is at `base` then.
+        _ => (mask & u32::MAX >> (31 - base)).reverse_bits(),
+    };
+    for _ in 1..nth.unsigned_abs().min(33) {
+        rest &= rest.wrapping_sub(1);
+    }
+    match (rest, nth < 0) {
+        (0, _) => u32::MAX,
+        (rest, false) => rest.trailing_zeros(),
+        (rest, true) => 31 - rest.trailing_zeros(),
     }
 }
 

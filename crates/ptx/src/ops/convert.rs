@@ -234,6 +234,48 @@ pub fn pair(ty: Type) -> Option<Form> {
     })
 }
 
+/// `cvt.pack`: two integers, each clamped to a few bits, and before them the low bits of a third.
+/// The first source comes before the second one.
+pub fn packed(opcode: &mut Opcode<'_>) -> Option<Form> {
+    macro_rules! of_bits {
+        ($bits:literal, $signed:literal) => {
+            lanes!(|a: i32, b: i32, c: u32| -> u32 {
+                let [a, b] = [a, b].map(|number| {
+                    let (low, high) = if $signed {
+                        (-(1i32 << ($bits - 1)), (1i32 << ($bits - 1)) - 1)
+                    } else {
+                        (0, (1i32 << $bits) - 1)
+                    };
+                    number.clamp(low, high) as u32 & ((1 << $bits) - 1)
+                });
+                (u64::from(c) << (2 * $bits)) as u32 | a << $bits | b
+            })
+        };
+    }
+    if !opcode.takes("pack") || !opcode.takes("sat") || !opcode.types.contains(&Type::S32) {
+        return None;
+    }
+    let name = match opcode.types.first()? {
+        Type::S32 => opcode.take(|word| {
+            ["s4", "u4", "s2", "u2"]
+                .into_iter()
+                .find(|name| *name == word)
+        })?,
+        small => small.name(),
+    };
+    Some(match name {
+        "s16" => of_bits!(16, true),
+        "u16" => of_bits!(16, false),
+        "s8" => of_bits!(8, true),
+        "u8" => of_bits!(8, false),
+        "s4" => of_bits!(4, true),
+        "u4" => of_bits!(4, false),
+        "s2" => of_bits!(2, true),
+        "u2" => of_bits!(2, false),
+        _ => return None,
+    })
+}
+
 /// The half that is nearest among those that are not farther from zero.
 #[inline(always)]
 fn towards_zero(number: f32) -> f16 {

@@ -15,7 +15,7 @@ mod video;
 pub use bits::{minterm, permute, place};
 pub use carry::{carrying, makes_carry};
 pub use compare::{Comparison, compare, select};
-pub use convert::{pair, short};
+pub use convert::{packed, pair, short};
 pub use half::Half;
 pub use opcode::Opcode;
 

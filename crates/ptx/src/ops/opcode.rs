@@ -132,9 +132,9 @@ impl<'a> Opcode<'a> {
             "mma" | "wmma" | "ldmatrix" | "stmatrix" => {
                 "this shape, type or layout of matrices is not supported"
             }
-            "cp" | "mbarrier" => {
-                "bulk copies and barriers in memory are not supported; compile for sm_75 or use \
-                 `__pipeline_memcpy_async`"
+            "cp" => {
+                "copies by tensor maps, to other blocks of a cluster and with reductions are not \
+                 supported; compile for sm_80"
             }
             "mapa" | "getctarank" | "clusterlaunchcontrol" => "clusters are not supported",
             "barrier" if self.has("cluster") => "clusters are not supported",
