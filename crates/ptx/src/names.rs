@@ -18,7 +18,19 @@ pub fn without_parameters(name: &str) -> String {
 /// `None` if it is not mangled.
 fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
     let symbol = Symbol::new(source_symbol(name)).ok()?;
-    symbol.demangle_with_options(&options.no_return_type()).ok()
+    let text = symbol.demangle_with_options(&options.no_return_type());
+    text.ok().map(|text| without_tags(&text))
+}
+
+/// A demangled name without the tags of its parts. Numba adds some to each function, one of about a
+/// hundred letters: `smooth[abi:v2][abi:c8tJTC_2f…]`.
+fn without_tags(name: &str) -> String {
+    let mut parts = name.split("[abi:");
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        all.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    all
 }
 
 /// The symbol of a function as the compiler of C++ names it. nvcc puts the file before the symbols
@@ -66,6 +78,8 @@ mod tests {
             readable("__nv_static_25__ce16d1_2_a_cu_k__Z1kPfi"),
             "k(float*, int)"
         );
+        let of_numba = "_ZN8__main__6smoothB2v3B8cw51c_XTE5ArrayIfLi2E1C7mutable7alignedE";
+        assert_eq!(without_parameters(of_numba), "__main__::smooth");
     }
 
     /// Parentheses that are not those of the parameters.
