@@ -10,11 +10,11 @@
 
 use std::borrow::Cow;
 
-use crate::fatbin_head::{HEAD_BYTES, MAGIC, container_bytes};
+use crate::fatbin_head::{
+    ELF, HEAD_BYTES, IMAGE_HEAD_BYTES, LINKED_PART, MAGIC, PTX, container_bytes,
+};
 use crate::little_endian::{u16_at, u32_at, u64_at};
 
-/// Bytes of an image's head that are read.
-const IMAGE_HEAD_BYTES: usize = 64;
 /// Longer texts are refused: an image says how long it is when unpacked, and may lie.
 pub const MAX_PTX_BYTES: u64 = 256 << 20;
 
@@ -30,6 +30,8 @@ pub enum ImageKind {
     Ptx,
     /// Machine code.
     Elf,
+    /// A part of what was linked while the program ran: PTX, as text, or a container.
+    LinkedPart,
     /// Something else: its number.
     Other(u16),
 }
@@ -75,6 +77,15 @@ pub enum FatBinaryError {
     /// It is neither a container nor PTX.
     #[error("the device code is no fat binary: it begins with {0:#010x}")]
     Magic(u32),
+    /// It is a file of machine code.
+    #[error(
+        "the program loads machine code{architecture} without PTX (a cubin), which does not run here; \
+         make it load PTX: of nvcc -ptx, or of nvrtcGetPTX"
+    )]
+    MachineCode {
+        /// What the file says that it is for: ` for sm_90`.
+        architecture: String,
+    },
     /// It ends early, or its sizes contradict each other.
     #[error("the fat binary is damaged at byte {at}: {what}")]
     Damaged {
@@ -118,6 +129,11 @@ impl<'a> FatBinary<'a> {
         }
         let damaged = |at, what| FatBinaryError::Damaged { at, what };
         let magic = u32_at(bytes, 0).ok_or(damaged(0, "it has no head"))?;
+        if magic == u32::from_le_bytes(*ELF) {
+            return Err(FatBinaryError::MachineCode {
+                architecture: elf_architecture(bytes),
+            });
+        }
         if magic != MAGIC {
             return Err(FatBinaryError::Magic(magic));
         }
@@ -151,6 +167,14 @@ impl<'a> FatBinary<'a> {
             Some(image) => image.text(),
             None => Err(self.no_ptx()),
         }
+    }
+
+    /// The parts of what a program has linked while it ran, each PTX or a container; none of
+    /// anything else.
+    pub fn linked_parts(&self) -> Vec<&'a [u8]> {
+        let images = self.images.iter();
+        let parts = images.filter(|image| image.kind == ImageKind::LinkedPart);
+        parts.map(|part| part.payload).collect()
     }
 
     fn no_ptx(&self) -> FatBinaryError {
@@ -209,6 +233,22 @@ impl Image<'_> {
     }
 }
 
+/// The architecture that the head of a file of machine code names.
+fn elf_architecture(head: &[u8]) -> String {
+    /// The number of NVIDIA's GPUs among the machines of ELF.
+    const CUDA: u16 = 190;
+    /// From this version of the layout on, the flags have the architecture one byte higher.
+    const LATER: u8 = 8;
+    let (machine, layout, flags) = (u16_at(head, 18), head.get(8), u32_at(head, 48));
+    match (machine, layout, flags) {
+        (Some(CUDA), Some(layout), Some(flags)) => {
+            let number = if *layout >= LATER { flags >> 8 } else { flags };
+            format!(" for sm_{}", number & 0xff)
+        }
+        _ => String::new(),
+    }
+}
+
 /// Text that begins as PTX does.
 fn bare_ptx(bytes: &[u8]) -> Option<Image<'_>> {
     let begin = bytes.trim_ascii_start();
@@ -249,8 +289,9 @@ fn image(bytes: &[u8], at: usize) -> Result<(Image<'_>, usize), &'static str> {
     };
     let image = Image {
         kind: match u16_at(head, 0).unwrap_or_default() {
-            1 => ImageKind::Ptx,
+            PTX => ImageKind::Ptx,
             2 => ImageKind::Elf,
+            LINKED_PART => ImageKind::LinkedPart,
             other => ImageKind::Other(other),
         },
         architecture: word(28),
@@ -264,6 +305,7 @@ fn image(bytes: &[u8], at: usize) -> Result<(Image<'_>, usize), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fatbin_head;
 
     const TEXT: &str = ".version 9.0\n.target sm_75\n.address_size 64\n";
 
@@ -339,6 +381,36 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("sm_80, sm_90 only"), "{text}");
         assert!(text.contains("arch=compute_90,code=compute_90"), "{text}");
+    }
+
+    #[test]
+    fn parts_of_a_link_are_found_and_hold_what_went_in() {
+        let one = fatbin_head::container(&[(PTX, 75, TEXT.as_bytes())]);
+        let parts = [(LINKED_PART, 0, TEXT.as_bytes()), (LINKED_PART, 0, &one)];
+        let bytes = fatbin_head::container(&parts);
+        let read = FatBinary::read(&bytes).unwrap();
+        let texts = read.linked_parts().into_iter().map(|part| {
+            let part = FatBinary::read(part).unwrap();
+            assert!(part.linked_parts().is_empty());
+            part.ptx().unwrap()
+        });
+        assert_eq!(texts.collect::<Vec<_>>(), [TEXT, TEXT]);
+    }
+
+    #[test]
+    fn machine_code_in_a_file_is_named_with_its_architecture() {
+        // Heads of files of nvcc 13.0 for sm_80 and of one of nvcc 12 for sm_90.
+        for (layout, flags, name) in [(8, 0x0600_5004, "sm_80"), (7, 0x005a_055a, "sm_90")] {
+            let mut head = [0; 64];
+            head[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0x41, layout]);
+            head[18] = 190;
+            head[48..52].copy_from_slice(&u32::to_le_bytes(flags));
+            let error = FatBinary::read(&head).unwrap_err().to_string();
+            assert!(
+                error.contains(name) && error.contains("nvrtcGetPTX"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -252,23 +252,36 @@ impl<W: KernelWatch> Device for Interpreter<W> {
 
 /// The module of a fat binary, or of several: what was linked for a GPU, and what it was linked of.
 fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
-    let parse = |container: &[u8]| -> Result<PtxModule, CudaFault> {
-        let text = FatBinary::read(container)?.ptx()?;
-        Ok(PtxModule::parse(&text).map_err(DeviceError::from)?)
-    };
     match containers(fat_binaries)[..] {
-        [] | [_] => parse(fat_binaries),
-        [_, ref parts @ ..] => {
-            let parts = parts.iter().enumerate().map(|(index, part)| {
-                parse(part).map_err(|fault| CudaFault {
-                    message: format!("linked file {}: {}", index + 1, fault.message),
-                    ..fault
-                })
-            });
-            let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
-            Ok(PtxModule::link(modules))
-        }
+        [] | [_] => module_of(fat_binaries),
+        [_, ref parts @ ..] => link(parts),
     }
+}
+
+/// The module of one container or text, or of what a program has linked while it ran.
+fn module_of(container: &[u8]) -> Result<PtxModule, CudaFault> {
+    let container = FatBinary::read(container)?;
+    let parts = container.linked_parts();
+    if !parts.is_empty() {
+        return link(&parts);
+    }
+    Ok(PtxModule::parse(&container.ptx()?).map_err(DeviceError::from)?)
+}
+
+/// Links device code of several files.
+fn link(parts: &[&[u8]]) -> Result<PtxModule, CudaFault> {
+    let parts = parts.iter().enumerate().map(|(index, part)| {
+        let text = FatBinary::read(part).and_then(|part| part.ptx());
+        let module = text.map_err(CudaFault::from).and_then(|text| {
+            PtxModule::parse(&text).map_err(|error| DeviceError::from(error).into())
+        });
+        module.map_err(|fault| CudaFault {
+            message: format!("linked file {}: {}", index + 1, fault.message),
+            ..fault
+        })
+    });
+    let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
+    Ok(PtxModule::link(modules))
 }
 
 fn info(kernel: &Kernel) -> KernelInfo {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{Ran, compile, folder_of, nvcc, programs, run_program};
+use crate::common::{Ran, compile, folder_of, nvcc, programs, run_program, succeeds};
 
 /// Compiles and runs a program of `programs/cuda/libraries`, if nvcc finds the header it needs.
 fn runs(name: &str, header: &str) {
@@ -116,4 +116,35 @@ fn library_of_machine_code_is_refused_with_its_name_and_function() {
         caller.starts_with("curandCreateGenerator of libcurand.so."),
         "{function}"
     );
+}
+
+#[test]
+fn runtime_in_a_library_that_is_loaded_later_is_served() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let source = |name: &str| programs().join("libraries").join(name);
+    succeeds(
+        Command::new("cc")
+            .arg("-o")
+            .args([path("loader"), source("loader.c")])
+            .arg("-ldl"),
+    );
+    for runtime in ["static", "shared"] {
+        // With the path of CUDA's own library in the file: that one is loaded, not ours.
+        let lib = folder_of(&nvcc).unwrap().join("../lib");
+        let rpath = format!("-Xlinker=-rpath={}", lib.display());
+        let flags = ["-shared", "-Xcompiler", "-fPIC", "-cudart", runtime, &rpath];
+        compile(&nvcc, &source("loaded.cu"), &path("loaded.so"), &flags);
+        let ran = run_program(&path("loader"), &[path("loaded.so").to_str().unwrap()]);
+        let Ran {
+            ended,
+            refused,
+            kernels,
+            ..
+        } = ran;
+        assert!(ended.success(), "{runtime}: {ended} {refused:#?}");
+        assert!(refused.missing.is_empty(), "{runtime}: {refused:#?}");
+        assert_eq!((kernels.len(), kernels[0].launches), (1, 2), "{runtime}");
+    }
 }

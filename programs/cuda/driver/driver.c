@@ -3,7 +3,7 @@
  * Argument: the PTX of driver.cu. The functions are linked, and found by
  * `cuGetProcAddress` of a library that is loaded while the program runs, as other languages do.
  * Checks: results of launches by pointers and by a buffer, of a variable, copies, fills, streams,
- * events and contexts, and the errors that the driver documents. */
+ * events, contexts, libraries and links, and the errors that the driver documents. */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <dlfcn.h>
@@ -277,6 +277,147 @@ static void pools(void)
     EXPECT_ERROR(cuMemPoolDestroy(own), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Kernels by libraries: the same as those of modules, found without a context. */
+static void library(const char *text)
+{
+    CUcontext current;
+    CHECK(cuCtxPopCurrent(&current));
+    CUlibrary library;
+    CUkernel kernel;
+    CUmodule module;
+    CUfunction function;
+    CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(cuLibraryGetKernel(&kernel, library, "scale"));
+    int threads;
+    CHECK(cuKernelGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0));
+    EXPECT(threads >= THREADS);
+    CHECK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 16, kernel, 0));
+    CHECK(cuKernelGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
+    EXPECT(threads == 1 << 16);
+    EXPECT_ERROR(cuKernelGetAttribute(&threads, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 1),
+                 CUDA_ERROR_INVALID_DEVICE);
+    CHECK(cuCtxPushCurrent(current));
+    const char *name;
+    CHECK(cuKernelGetName(&name, kernel));
+    EXPECT(strcmp(name, "scale") == 0);
+    CHECK(cuKernelGetFunction(&function, kernel));
+    CHECK(cuFuncGetName(&name, function));
+    EXPECT(strcmp(name, "scale") == 0);
+    CHECK(cuLibraryGetModule(&module, library));
+    CUmodule its;
+    CHECK(cuFuncGetModule(&its, function));
+    EXPECT(its == module);
+    CUlibrary of;
+    CHECK(cuKernelGetLibrary(&of, kernel));
+    EXPECT(of == library);
+    size_t offset, bytes;
+    CHECK(cuKernelGetParamInfo(kernel, 2, &offset, &bytes));
+    EXPECT(offset == 12 && bytes == 4);
+    EXPECT_ERROR(cuKernelGetParamInfo(kernel, 3, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+    int blocks;
+    CHECK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function, NULL, 0, 0));
+    EXPECT(threads == 1024 && blocks >= 2);
+    CHECK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function, NULL, 100 << 10, 96));
+    EXPECT(threads == 96 && blocks >= 1);
+    CHECK(cuLibraryUnload(library));
+    EXPECT_ERROR(cuLibraryGetKernel(&kernel, library, "scale"), CUDA_ERROR_INVALID_HANDLE);
+    CUdevice device;
+    unsigned long long id;
+    CHECK(cuCtxGetDevice(&device));
+    CHECK(cuCtxGetId(NULL, &id));
+    CUcontext context;
+    CHECK(cuStreamGetCtx(NULL, &context));
+    EXPECT(context == current);
+}
+
+#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
+
+/* Two pieces of PTX that are linked: a kernel, and the function that it calls. */
+static void links(const char *text)
+{
+    const char *caller = HEAD ".extern .func (.param .b32 r) twice (.param .b32 a);\n"
+                              ".visible .entry both(.param .u64 p) {\n"
+                              ".reg .b64 %d<3>; .reg .b32 %r<3>;\n"
+                              "ld.param.u64 %d1, [p]; ld.u32 %r1, [%d1];\n"
+                              "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1;\n"
+                              "call.uni (y), twice, (x); ld.param.b32 %r2, [y]; }\n"
+                              "st.u32 [%d1], %r2; ret; }\n";
+    const char *callee = HEAD ".visible .func (.param .b32 r) twice (.param .b32 a) {\n"
+                              ".reg .b32 %r<3>; ld.param.b32 %r1, [a]; add.u32 %r2, %r1, %r1;\n"
+                              "st.param.b32 [r], %r2; ret; }\n";
+    char info[64] = "before", errors[64] = "before";
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {info, (void *)sizeof info, errors, (void *)sizeof errors};
+    CUlinkState link;
+    CHECK(cuLinkCreate(4, options, values, &link));
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)caller, strlen(caller) + 1, "caller", 0,
+                        NULL, NULL));
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)callee, strlen(callee), "callee", 0, NULL,
+                        NULL));
+    /* What kernels need that launch kernels; these need none. */
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, (void *)"!<arch>\n", 8, "libcudadevrt.a", 0, NULL,
+                        NULL));
+    void *image;
+    size_t bytes;
+    CHECK(cuLinkComplete(link, &image, &bytes));
+    EXPECT(info[0] == 0 && errors[0] == 0 && values[1] == NULL && values[3] == NULL);
+    CUmodule module;
+    CUfunction both;
+    CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuLinkDestroy(link));
+    CHECK(cuModuleGetFunction(&both, module, "both"));
+    CUdeviceptr data;
+    int value = 21;
+    CHECK(cuMemAlloc(&data, sizeof value));
+    CHECK(cuMemcpyHtoD(data, &value, sizeof value));
+    void *parameters[] = {&data};
+    CHECK(cuLaunchKernel(both, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    CHECK(cuMemcpyDtoH(&value, data, sizeof value));
+    EXPECT(value == 42);
+    CHECK(cuMemFree(data));
+    CHECK(cuModuleUnload(module));
+    EXPECT_ERROR(cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
+    /* One piece, kept by the program: an image that can be linked again. */
+    CHECK(cuLinkCreate(0, NULL, NULL, &link));
+    EXPECT_ERROR(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)text, strlen(text), "one", 0, NULL, NULL));
+    CHECK(cuLinkComplete(link, &image, &bytes));
+    CUlinkState next;
+    CHECK(cuLinkCreate(0, NULL, NULL, &next));
+    CHECK(cuLinkAddData(next, CU_JIT_INPUT_CUBIN, image, bytes, "kept", 0, NULL, NULL));
+    CHECK(cuLinkComplete(next, &image, &bytes));
+    CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuModuleGetFunction(&both, module, "scale"));
+    CHECK(cuModuleUnload(module));
+    CHECK(cuLinkDestroy(next));
+    CHECK(cuLinkDestroy(link));
+    /* What is no PTX, and PTX that is wrong, with a log that is too short for its text. */
+    values[3] = (void *)8;
+    CHECK(cuLinkCreate(4, options, values, &link));
+    EXPECT_ERROR(cuLinkAddData(link, CU_JIT_INPUT_OBJECT, (void *)"nothing that is known", 21, "object", 0,
+                               NULL, NULL),
+                 CUDA_ERROR_INVALID_IMAGE);
+    EXPECT_ERROR(cuLinkAddFile(link, CU_JIT_INPUT_PTX, "/nonexistent.ptx", 0, NULL, NULL),
+                 CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)HEAD ".visible .entry wrong( {", sizeof HEAD + 23, "wrong", 0,
+                        NULL, NULL));
+    EXPECT_ERROR(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_PTX);
+    EXPECT(strlen(errors) == 7 && values[3] == (void *)7);
+    CHECK(cuLinkDestroy(link));
+}
+
+/* Machine code, as a compiler gives it: the head of an ELF file for sm_90. */
+static void machine_code(void)
+{
+    unsigned char head[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8};
+    head[16] = 2;
+    head[18] = 190;
+    head[49] = 90;
+    CUmodule module;
+    EXPECT_ERROR(cuModuleLoadData(&module, head), CUDA_ERROR_INVALID_IMAGE);
+}
+
 /* The way of programs that are not linked with the driver's library. */
 static void by_name(void)
 {
@@ -291,8 +432,35 @@ static void by_name(void)
     EXPECT(how == CU_GET_PROC_ADDRESS_SUCCESS && found == (void *)cuInit);
     CHECK(find("cuMemAlloc", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &how));
     EXPECT(found == (void *)cuMemAlloc);
-    CHECK(find("cuCtxCreate", &found, 11000, CU_GET_PROC_ADDRESS_DEFAULT, &how));
-    EXPECT(found == dlsym(library, "cuCtxCreate_v2"));
+    /* Functions whose arguments have changed: name, version that asks, symbol. */
+    const struct {
+        const char *name;
+        int version;
+        const char *symbol;
+    } versions[] = {
+        {"cuCtxCreate", 11000, "cuCtxCreate_v2"},
+        {"cuCtxCreate", 11040, "cuCtxCreate_v3"},
+        {"cuCtxCreate", 13000, "cuCtxCreate_v4"},
+        {"cuCtxSynchronize", 2000, "cuCtxSynchronize"},
+        {"cuCtxSynchronize", 12090, "cuCtxSynchronize"},
+        {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
+        {"cuCtxGetDevice", 2000, "cuCtxGetDevice"},
+        {"cuCtxGetDevice", 13000, "cuCtxGetDevice_v2"},
+        {"cuMemAdvise", 8000, "cuMemAdvise"},
+        {"cuMemAdvise", 12020, "cuMemAdvise_v2"},
+        {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
+        {"cuGetProcAddress", 11030, "cuGetProcAddress"},
+        {"cuMemFree", 12000, "cuMemFree_v2"},
+    };
+    for (unsigned i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const char *symbol = versions[i].symbol;
+        CHECK(find(versions[i].name, &found, versions[i].version, CU_GET_PROC_ADDRESS_DEFAULT, &how));
+        if (found == NULL || found != dlsym(library, symbol)) {
+            fprintf(stderr, "%s of version %d is not %s\n", versions[i].name, versions[i].version,
+                    symbol);
+            exit(1);
+        }
+    }
     EXPECT_ERROR(find("cuNothing", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &how),
                  CUDA_ERROR_NOT_FOUND);
     EXPECT(how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND && found == NULL);
@@ -316,8 +484,11 @@ int main(int argc, char **argv)
                                         ".visible .entry wrong( { this is no PTX }\n"),
                  CUDA_ERROR_INVALID_PTX);
     cut_module();
+    machine_code();
     unloaded_module(argv[1]);
     char *text = contents(argv[1]);
+    library(text);
+    links(text);
     CHECK(cuModuleLoadData(&module, text));
     free(text);
     launches(module);

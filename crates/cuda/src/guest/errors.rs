@@ -1,4 +1,5 @@
-//! The last error of each thread, and the words for errors.
+//! The last error of each thread, and the words for errors. Each function of the runtime ends here,
+//! so this also knows which threads use the runtime.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -8,10 +9,26 @@ use crate::status::Status;
 
 thread_local! {
     static LAST: Cell<u32> = const { Cell::new(0) };
+    static USES_RUNTIME: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has called a function of the runtime.
+pub fn uses_runtime() -> bool {
+    USES_RUNTIME.get()
+}
+
+/// Runs a function of the runtime for one of the driver: the program does not call the former.
+pub fn for_driver<R>(work: impl FnOnce() -> R) -> R {
+    let before = (LAST.get(), USES_RUNTIME.get());
+    let result = work();
+    LAST.set(before.0);
+    USES_RUNTIME.set(before.1);
+    result
 }
 
 /// The number that a function returns; an error is remembered as the thread's last one.
 pub fn returned(result: Result<(), Status>) -> u32 {
+    USES_RUNTIME.set(true);
     match result {
         Ok(()) => 0,
         Err(status) => {

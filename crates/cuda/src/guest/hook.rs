@@ -2,14 +2,13 @@
 //! look for a library: this puts a jump to our function at the entry of each of theirs, before the
 //! program's own code runs.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::heap;
+use super::loads;
 use super::shared::modules;
-use crate::little_endian::{u16_at, u32_at, u64_at};
+use super::symbol_tables::{FunctionSymbol, SymbolTable, contains, tables_with};
 
 #[link(name = "c")]
 unsafe extern "C" {
@@ -19,8 +18,8 @@ unsafe extern "C" {
     fn mprotect(address: *mut c_void, bytes: usize, protection: i32) -> i32;
 }
 
-/// A name that each runtime that is linked into a file has.
-const REGISTER: &[u8] = b"\0__cudaRegisterFatBinary\0";
+/// A name that each runtime has, between the zeros of a table of names.
+pub const REGISTER: &[u8] = b"\0__cudaRegisterFatBinary\0";
 /// Parts of the names of functions that register kernels when a file is loaded: nvcc's, clang's.
 const STARTS: [&[u8]; 2] = [b"__sti____cudaRegisterAll", b"__cuda_module_ctor"];
 /// Readable, writable, executable.
@@ -45,16 +44,33 @@ static HAS_CUDA_12: AtomicBool = AtomicBool::new(false);
 static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
-    redirect();
+    let Some(own) = own_handle() else {
+        return;
+    };
+    redirect(own);
+    loads::begin(own);
     heap::begin();
 }
 
 /// Redirects the functions of all runtimes that are linked into the program and its libraries.
-fn redirect() {
-    let Some(own) = own_handle() else {
-        return;
-    };
+fn redirect(own: *mut c_void) {
     // The files first: the list of modules is locked while it is looked through.
+    for (index, (path, bias)) in mapped_files().into_iter().enumerate() {
+        // Without a symbol table there is nothing to be done; the analysing process has said so.
+        let tables = tables_with(&path, &[REGISTER]).unwrap_or_default();
+        for table in tables.iter().filter(|table| !table.is_dynamic) {
+            let starts = redirect_runtime(table, bias, own);
+            // Start-up code of libraries has run before this library's, and registered with theirs.
+            for start in starts.into_iter().filter(|_| index > 0) {
+                // SAFETY: the compiler's function for just that, without arguments.
+                unsafe { std::mem::transmute::<usize, extern "C" fn()>(start)() };
+            }
+        }
+    }
+}
+
+/// The files of the program, itself first: path, and what to add to an address of the file.
+pub fn mapped_files() -> Vec<(Vec<u8>, u64)> {
     let mut files = Vec::new();
     modules::for_each(|module| {
         let path = match module.path {
@@ -64,72 +80,28 @@ fn redirect() {
         files.push((path.to_vec(), module.bias));
         false
     });
-    for (index, (path, bias)) in files.iter().enumerate() {
-        // Without a symbol table there is nothing to be done; the analysing process has said so.
-        let starts = redirect_file(OsStr::from_bytes(path), *bias, own);
-        // Start-up code of libraries has run before this library's, and registered with theirs.
-        for start in starts.unwrap_or_default().into_iter().filter(|_| index > 0) {
-            // SAFETY: the compiler's function for just that, without arguments.
-            unsafe { std::mem::transmute::<usize, extern "C" fn()>(start)() };
-        }
-    }
+    files
 }
 
-/// Redirects all functions of a file that are here; where its functions are that register kernels.
-fn redirect_file(path: &OsStr, base: u64, own: *mut c_void) -> Option<Vec<usize>> {
-    let file = std::fs::File::open(path).ok()?;
-    let read = |at: u64, bytes: u64| {
-        let mut room = vec![
-            0;
-            usize::try_from(bytes)
-                .ok()
-                .filter(|&bytes| bytes < 1 << 30)?
-        ];
-        file.read_exact_at(&mut room, at).ok()?;
-        Some(room)
-    };
-    let head = read(0, 64)?;
-    let shoff = u64_at(&head, 40)?;
-    let sections = read(shoff, u64::from(u16_at(&head, 60)?) * 64)?;
+/// Redirects all functions of a file's runtime that are here; where its functions are that register
+/// kernels.
+pub fn redirect_runtime(table: &SymbolTable, base: u64, own: *mut c_void) -> Vec<usize> {
     let (mut starts, mut jumps) = (Vec::new(), Vec::new());
-    for section in sections.chunks_exact(64) {
-        const SHT_SYMTAB: u32 = 2;
-        if u32_at(section, 4)? != SHT_SYMTAB {
+    for FunctionSymbol {
+        name, value, bytes, ..
+    } in table.functions()
+    {
+        // One that has no room for a jump is none of CUDA's.
+        if bytes < JUMP_BYTES as u64 {
             continue;
         }
-        let names = u32_at(section, 40)? as usize;
-        let names = sections.get(64 * names..)?;
-        let names = read(u64_at(names, 24)?, u64_at(names, 32)?)?;
-        if !contains(&names, REGISTER) {
-            continue;
-        }
-        let symbols = read(u64_at(section, 24)?, u64_at(section, 32)?)?;
-        for symbol in symbols.chunks_exact(24) {
-            if let Some((name, address)) = function(symbol, &names, base) {
-                let is_start = STARTS.iter().any(|start| contains(name.to_bytes(), start));
-                starts.extend(is_start.then_some(address));
-                jumps.extend(own_function_for(name, own).map(|function| (address, function)));
-            }
-        }
+        let address = base.wrapping_add(value) as usize;
+        let is_start = STARTS.iter().any(|start| contains(name.to_bytes(), start));
+        starts.extend(is_start.then_some(address));
+        jumps.extend(own_function_for(name, own).map(|function| (address, function)));
     }
     jump(&mut jumps);
-    Some(starts)
-}
-
-fn contains(names: &[u8], name: &[u8]) -> bool {
-    names.windows(name.len()).any(|window| window == name)
-}
-
-/// Name and address of a symbol that is a function with room for a jump.
-fn function<'a>(symbol: &[u8], names: &'a [u8], base: u64) -> Option<(&'a CStr, usize)> {
-    const STT_FUNC: u8 = 2;
-    let value = u64_at(symbol, 8)?;
-    let is_function = symbol[4] & 15 == STT_FUNC && u16_at(symbol, 6)? != 0 && value != 0;
-    if !is_function || u64_at(symbol, 16)? < JUMP_BYTES as u64 {
-        return None;
-    }
-    let name = CStr::from_bytes_until_nul(names.get(u32_at(symbol, 0)? as usize..)?).ok()?;
-    Some((name, base.wrapping_add(value) as usize))
+    starts
 }
 
 /// Our function that takes the place of one of CUDA's, if there is one.
@@ -149,7 +121,7 @@ fn own_function_for(name: &CStr, own: *mut c_void) -> Option<usize> {
 /// Puts jumps at functions of one file: where each is, and to where. Code that is near each other
 /// is made writable at once, since the system changes rights of a range in about the time of those
 /// of a page.
-fn jump(jumps: &mut [(usize, usize)]) {
+pub fn jump(jumps: &mut [(usize, usize)]) {
     jumps.sort_unstable();
     let is_near = |a: &(usize, usize), b: &(usize, usize)| b.0 - a.0 <= NEAR_BYTES;
     for group in jumps.chunk_by(is_near) {
@@ -185,6 +157,25 @@ fn jump_in_range(jumps: &[(usize, usize)]) -> bool {
     true
 }
 
+/// Gives a symbol of a loaded table another value; false if its page cannot be written.
+pub fn write_symbol(symbol: usize, value: u64) -> bool {
+    const VALUE: usize = 8;
+    const READ_AND_WRITE: i32 = 3;
+    const READ: i32 = 1;
+    let at = symbol + VALUE;
+    let page = at & !(PAGE - 1);
+    let bytes = (at + size_of::<u64>()).next_multiple_of(PAGE) - page;
+    // SAFETY: the table is in pages of a loaded file that the loader only reads.
+    unsafe {
+        if mprotect(page as *mut c_void, bytes, READ_AND_WRITE) != 0 {
+            return false;
+        }
+        (at as *mut u64).write_unaligned(value);
+        mprotect(page as *mut c_void, bytes, READ);
+    }
+    true
+}
+
 /// Whether the program was made for CUDA 12: it has that runtime linked in, or names its library.
 pub fn is_cuda_12() -> bool {
     let is_loaded = || {
@@ -196,7 +187,7 @@ pub fn is_cuda_12() -> bool {
 }
 
 /// `mov rax, address; jmp rax`.
-const JUMP_BYTES: usize = 12;
+pub const JUMP_BYTES: usize = 12;
 /// Functions of a runtime follow each other; between those that are further apart may be other
 /// pages than code.
 const NEAR_BYTES: usize = 64 << 10;
@@ -207,7 +198,7 @@ pub fn own_symbol(name: &CStr) -> Option<usize> {
 }
 
 /// Our function of a name.
-fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+pub fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a handle of a library that is loaded, and a string.
     let found = unsafe { dlsym(own, name.as_ptr()) };
     (!found.is_null()).then_some(found)

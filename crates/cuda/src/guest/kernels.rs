@@ -402,6 +402,29 @@ fn blocks_of_sm(kernel: &ReadyKernel, threads: usize, dynamic_bytes: usize) -> u
     by_threads.min(by_shared).min(BLOCKS_OF_SM)
 }
 
+/// The threads of a block of a kernel, at most `limit` (0 for any number) and of full warps, of
+/// which the most are on a multiprocessor at one time, more rather than fewer; and the blocks that
+/// fill the device then. `shared_bytes` says how many bytes of shared memory a block adds.
+pub fn potential_block(
+    host: usize,
+    shared_bytes: impl Fn(i32) -> usize,
+    limit: i32,
+) -> Result<(i32, i32), Status> {
+    let kernel = modules::kernel(host)?;
+    let most = match usize::try_from(limit).map_err(|_| Status::INVALID_VALUE)? {
+        0 => kernel.max_threads as usize,
+        limit => limit.min(kernel.max_threads as usize),
+    };
+    let sizes = (1..=most.div_ceil(WARP)).map(|warps| (warps * WARP).min(most));
+    let occupied = sizes.map(|threads| {
+        let blocks = blocks_of_sm(&kernel, threads, shared_bytes(threads as i32));
+        (blocks * threads, threads, blocks)
+    });
+    let best = occupied.max().filter(|(occupied, ..)| *occupied > 0);
+    let (_, threads, blocks) = best.ok_or(Status::INVALID_VALUE)?;
+    Ok((blocks as i32 * MULTIPROCESSORS, threads as i32))
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     to: *mut i32,

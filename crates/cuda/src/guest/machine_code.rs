@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 
 use super::call_paths;
-use super::hook;
+use super::hook::{self, LoadedPlace};
 
 /// What the files of such libraries are called, up to their version.
 const LIBRARIES: [&[u8]; 12] = [
@@ -38,13 +38,31 @@ pub fn with_library(name: &str) -> String {
 
 /// The function and the library that an address returns to, if it is such a library.
 fn of_library(address: u64) -> Option<(String, String)> {
-    let place = hook::place_of(address.checked_sub(1)? as usize)?;
+    let place = place_before(address)?;
     let text = |text: &CStr| String::from_utf8_lossy(text.to_bytes()).into_owned();
-    let path = place.file.to_bytes();
-    let file = path.rsplit(|byte| *byte == b'/').next()?;
+    let file = file_name(&place);
     let is_known = LIBRARIES.iter().any(|library| file.starts_with(library));
     is_known.then(|| {
         let function = place.symbol.map_or_else(|| "a function".to_owned(), text);
         (function, String::from_utf8_lossy(file).into_owned())
     })
+}
+
+/// The name of the file whose code called a function of this library.
+pub fn caller() -> Option<String> {
+    let own = hook::place_of(caller as *const () as usize)?;
+    let addresses = call_paths::return_addresses().into_iter();
+    let mut places = addresses.filter_map(place_before);
+    let place = places.find(|place| place.file != own.file)?;
+    Some(String::from_utf8_lossy(file_name(&place)).into_owned())
+}
+
+/// What the loader knows of the call that an address returns from.
+fn place_before(address: u64) -> Option<LoadedPlace> {
+    hook::place_of(address.checked_sub(1)? as usize)
+}
+
+fn file_name(place: &LoadedPlace) -> &'static [u8] {
+    let mut parts = place.file.to_bytes().rsplit(|byte| *byte == b'/');
+    parts.next().unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 //! the analysing process gets a module when the program first uses something of it.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 
 use super::blocks;
@@ -11,12 +11,15 @@ use super::lock;
 use super::machine_code;
 use super::managed;
 use super::properties::MAX_SHARED;
-use crate::fatbin_head::{HEAD_BYTES, container_bytes};
+use crate::fatbin_head::{ELF, HEAD_BYTES, container_bytes};
 use crate::protocol::{MAX_BYTES, Message, Operation};
 use crate::status::Status;
 
 /// The first word of what the start-up code registers.
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+
+/// Bytes of the head of a file of machine code.
+const ELF_HEAD_BYTES: usize = 64;
 
 /// What the start-up code registers.
 #[repr(C)]
@@ -120,8 +123,21 @@ pub extern "C" fn __cudaRegisterFatBinaryEnd(_: *mut *mut c_void) {
     managed::begin();
 }
 
+/// Called when a library is unloaded, and at the end of the program. Another library may have its
+/// addresses later.
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaUnregisterFatBinary(_: *mut *mut c_void) {}
+pub extern "C" fn __cudaUnregisterFatBinary(module: *mut *mut c_void) {
+    let module = (module as usize).wrapping_sub(1);
+    let mut registry = lock(&REGISTRY);
+    if let Some(known) = registry.modules.get_mut(module) {
+        known.fat_binary = 0;
+        registry.forget(module);
+        let is_of = |named: &Named| named.module == module;
+        registry.kernels.retain(|_, named| !is_of(named));
+        registry.variables.retain(|_, named| !is_of(named));
+        registry.managed.retain(|(_, named)| !is_of(named));
+    }
+}
 
 /// Called before the program first uses a managed variable: gives it the pointers.
 #[unsafe(no_mangle)]
@@ -230,6 +246,25 @@ pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     Ok(ready)
 }
 
+/// The module of a kernel.
+pub fn module_of(host: usize) -> Result<usize, Status> {
+    let registry = lock(&REGISTRY);
+    let named = registry.kernels.get(&host);
+    Ok(named.ok_or(Status::INVALID_FUNCTION)?.module)
+}
+
+/// The name of a kernel, as a string that stays for as long as the process.
+pub fn kernel_name(host: usize) -> Result<*const c_char, Status> {
+    static NAMES: Mutex<BTreeMap<usize, CString>> = Mutex::new(BTreeMap::new());
+    let name = {
+        let registry = lock(&REGISTRY);
+        let named = registry.kernels.get(&host);
+        named.ok_or(Status::INVALID_FUNCTION)?.name.clone()
+    };
+    let name = CString::new(name).map_err(|_| Status::UNKNOWN)?;
+    Ok(lock(&NAMES).entry(host).or_insert(name).as_ptr())
+}
+
 /// Permits launches of a kernel to add `bytes` of shared memory.
 pub fn permit(host: usize, bytes: u64) -> Result<(), Status> {
     let mut registry = lock(&REGISTRY);
@@ -283,6 +318,13 @@ pub fn load_image(image: Vec<u8>) -> Result<usize, Status> {
     Ok(registry.modules.len() - 1)
 }
 
+/// Loads a module and ends it: what is wrong with it.
+pub fn check(image: Vec<u8>) -> Result<(), Status> {
+    own_process()?;
+    let number = send_image(image)?;
+    ask(&Message::new(Operation::Unload, &[number])).map(drop)
+}
+
 /// Ends a module that the program loaded, and frees its variables. Its kernels and variables are
 /// not found any more.
 pub fn unload(module: usize) -> Result<(), Status> {
@@ -290,16 +332,7 @@ pub fn unload(module: usize) -> Result<(), Status> {
     let number = registry.load(module)?;
     ask(&Message::new(Operation::Unload, &[number]))?;
     registry.modules[module].loaded = Some(Err(Status::INVALID_HANDLE));
-    let Registry {
-        kernels,
-        variables,
-        ready,
-        places,
-        ..
-    } = &mut *registry;
-    let is_of = |named: Option<&Named>| named.is_some_and(|named| named.module == module);
-    ready.retain(|host, _| !is_of(kernels.get(host)));
-    places.retain(|host, _| !is_of(variables.get(host)));
+    registry.forget(module);
     Ok(())
 }
 
@@ -332,6 +365,20 @@ pub fn loaded_variable(module: usize, name: &[u8]) -> Result<(u64, u64), Status>
 }
 
 impl Registry {
+    /// Forgets what is ready of a module.
+    fn forget(&mut self, module: usize) {
+        let Registry {
+            kernels,
+            variables,
+            ready,
+            places,
+            ..
+        } = self;
+        let is_of = |named: Option<&Named>| named.is_some_and(|named| named.module == module);
+        ready.retain(|host, _| !is_of(kernels.get(host)));
+        places.retain(|host, _| !is_of(variables.get(host)));
+    }
+
     /// The number of a module in the analysing process.
     fn load(&mut self, module: usize) -> Result<u64, Status> {
         let known = self.modules.get_mut(module).ok_or(Status::INVALID_IMAGE)?;
@@ -355,6 +402,8 @@ fn image_at(address: usize) -> Result<Vec<u8>, Status> {
     // SAFETY: a fat binary has at least a head, and PTX in its place has more.
     let head = unsafe { &*begin.cast::<[u8; HEAD_BYTES]>() };
     let bytes = match container_bytes(head) {
+        // Machine code is refused by its head, which says what it is for.
+        _ if head.starts_with(ELF) => ELF_HEAD_BYTES,
         Some(bytes) if bytes > MAX_BYTES => return Err(Status::INVALID_IMAGE),
         Some(bytes) => bytes as usize,
         // SAFETY: what is no container is text, which ends with a zero.

@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::super::connection::device;
 use super::super::devices;
+use super::super::errors::uses_runtime;
 use super::super::handles::Handles;
 use super::super::lock;
 use super::super::memory::store;
 use super::super::properties;
-use super::{as_runtime, returned};
+use super::super::streams;
+use super::{as_runtime, in_context, returned, runtime};
 use crate::status::Status;
 
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
@@ -29,15 +31,19 @@ thread_local! {
     static ENTERED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-fn started() -> Result<(), Status> {
-    match IS_STARTED.load(Ordering::Relaxed) {
-        true => Ok(()),
+/// That the driver is started: by the program, or by the runtime for this thread.
+pub fn started() -> Result<(), Status> {
+    if IS_STARTED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    match uses_runtime() {
+        true => device().map(|_| IS_STARTED.store(true, Ordering::Relaxed)),
         false => Err(Status::INITIALIZATION),
     }
 }
 
 /// Checks the number of a device: there is one, number 0.
-fn check_device(number: i32) -> Result<(), Status> {
+pub fn check_device(number: i32) -> Result<(), Status> {
     started()?;
     match number {
         0 => Ok(()),
@@ -45,13 +51,40 @@ fn check_device(number: i32) -> Result<(), Status> {
     }
 }
 
+/// The context that this thread has entered last; 0 for none. The runtime enters the primary one
+/// for a thread that has none.
+fn entered() -> usize {
+    let top = ENTERED.with_borrow(|entered| entered.last().copied());
+    match top.unwrap_or(0) {
+        0 if uses_runtime() => {
+            let context = primary_of_runtime();
+            ENTERED.with_borrow_mut(|entered| {
+                entered.pop();
+                entered.push(context);
+            });
+            context
+        }
+        context => context,
+    }
+}
+
+/// The primary context, which the runtime retains from its first use on.
+fn primary_of_runtime() -> usize {
+    static IS_RETAINED: AtomicBool = AtomicBool::new(false);
+    let mut primary = lock(&PRIMARY);
+    if !IS_RETAINED.swap(true, Ordering::Relaxed) {
+        retain(&mut primary);
+    }
+    primary.0
+}
+
 /// The context of this thread. One that another thread has destroyed is none.
 pub fn current() -> Result<usize, Status> {
     started()?;
-    let top = ENTERED.with_borrow(|entered| entered.last().copied());
-    let context = top.filter(|&context| context != 0);
-    let context = context.ok_or(Status::INVALID_CONTEXT)?;
-    flags_of(context).map(|_| context)
+    match entered() {
+        0 => Err(Status::INVALID_CONTEXT),
+        context => flags_of(context).map(|_| context),
+    }
 }
 
 /// The flags of a context that nobody has destroyed.
@@ -70,7 +103,7 @@ pub extern "C" fn cuInit(flags: u32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDriverGetVersion(to: *mut i32) -> u32 {
-    devices::cudaDriverGetVersion(to)
+    returned(runtime(|| devices::cudaDriverGetVersion(to)))
 }
 
 #[unsafe(no_mangle)]
@@ -110,10 +143,10 @@ pub extern "C" fn cuDeviceTotalMem_v2(to: *mut usize, number: i32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetAttribute(to: *mut i32, attribute: u32, number: i32) -> u32 {
-    match check_device(number) {
-        Ok(()) => properties::cudaDeviceGetAttribute(to, attribute, number),
-        Err(status) => returned(Err(status)),
-    }
+    returned(
+        check_device(number)
+            .and_then(|()| runtime(|| properties::cudaDeviceGetAttribute(to, attribute, number))),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -222,8 +255,7 @@ pub extern "C" fn cuCtxSetCurrent(context: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetCurrent(to: *mut usize) -> u32 {
-    let top = ENTERED.with_borrow(|entered| entered.last().copied());
-    returned(started().and_then(|()| store(to, top.unwrap_or(0))))
+    returned(started().and_then(|()| store(to, entered())))
 }
 
 #[unsafe(no_mangle)]
@@ -267,10 +299,7 @@ pub extern "C" fn cuCtxGetDevice_v2(to: *mut i32, context: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize_v2(context: usize) -> u32 {
-    match named(context) {
-        Ok(_) => devices::cudaDeviceSynchronize(),
-        Err(status) => returned(Err(status)),
-    }
+    returned(named(context).and_then(|_| runtime(|| devices::cudaDeviceSynchronize())))
 }
 
 #[unsafe(no_mangle)]
@@ -287,13 +316,24 @@ pub extern "C" fn cuCtxGetApiVersion(context: usize, to: *mut u32) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRetain(to: *mut usize, number: i32) -> u32 {
     returned(check_device(number).and_then(|()| {
-        let (context, users) = &mut *lock(&PRIMARY);
-        if *users == 0 {
-            *context = CONTEXTS.add(PRIMARY_FLAGS.load(Ordering::Relaxed) as u32);
-        }
-        *users += 1;
-        store(to, *context)
+        let mut primary = lock(&PRIMARY);
+        retain(&mut primary);
+        store(to, primary.0)
     }))
+}
+
+/// Counts a user of the primary context, which the first one makes.
+fn retain((context, users): &mut (usize, usize)) {
+    if *users == 0 {
+        *context = CONTEXTS.add(PRIMARY_FLAGS.load(Ordering::Relaxed) as u32);
+    }
+    *users += 1;
+}
+
+/// Frees all memory of the device, as the runtime's function does. The context stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxReset_v2(number: i32) -> u32 {
+    returned(check_device(number).and_then(|()| runtime(|| devices::cudaDeviceReset())))
 }
 
 #[unsafe(no_mangle)]
@@ -327,7 +367,57 @@ pub extern "C" fn cuDevicePrimaryCtxGetState(
     }))
 }
 
+/// The number of a context is its handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetId(context: usize, to: *mut u64) -> u32 {
+    returned(named(context).and_then(|context| store(to, context as u64)))
+}
+
+/// Flags say how a thread waits, which none does here.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSetFlags(flags: u32) -> u32 {
+    returned(current().and_then(|context| CONTEXTS.with(context, |known| *known = flags)))
+}
+
+/// Advice on caches: no preference.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetCacheConfig(to: *mut u32) -> u32 {
+    in_context(|| store(to, 0))
+}
+
+/// The context that a stream belongs to: all belong to that of the thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetCtx(stream: usize, to: *mut usize) -> u32 {
+    in_context(|| {
+        streams::exists(stream)?;
+        store(to, current()?)
+    })
+}
+
+/// The same for streams of parts of a device, of which there are none.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamGetCtx_v2(stream: usize, to: *mut usize, part: *mut usize) -> u32 {
+    if !part.is_null() {
+        let _ = store(part, 0);
+    }
+    cuStreamGetCtx(stream, to)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetPCIBusId(to: *mut u8, bytes: i32, number: i32) -> u32 {
+    returned(
+        check_device(number)
+            .and_then(|()| runtime(|| devices::cudaDeviceGetPCIBusId(to, bytes, number))),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetByPCIBusId(to: *mut i32, bus: *const c_char) -> u32 {
+    returned(started().and_then(|()| runtime(|| devices::cudaDeviceGetByPCIBusId(to, bus))))
+}
+
 as_runtime! {
+    cuCtxSetCacheConfig(value: u32) = devices::cudaDeviceSetCacheConfig;
     cuCtxSynchronize() = devices::cudaDeviceSynchronize;
     cuProfilerStart() = devices::cudaProfilerStart;
     cuProfilerStop() = devices::cudaProfilerStop;

@@ -3,38 +3,76 @@
 use std::ffi::{CStr, CString, c_char};
 
 use super::super::hook::own_symbol;
+use super::super::machine_code;
 use super::super::memory::store;
+use super::super::modules::report_missing;
 use super::returned;
 use crate::status::Status;
 
-/// Functions of which there are several, newest first: from which version of CUDA on, and the
-/// symbol.
-const VERSIONS: &[(&CStr, &[(i32, &CStr)])] = &[
+/// Functions whose later versions take other arguments than the earlier ones: name, and from which
+/// version of CUDA on which ending of it. The version that a program asks for decides, for it
+/// passes the arguments of that one. Where the ending is not here, the function is not provided.
+///
+/// Source: `cudaTypedefs.h` of CUDA 13.0.
+const VERSIONS: &[(&str, &[(i32, &str)])] = &[
     (
-        c"cuCtxCreate",
-        &[
-            (12_050, c"cuCtxCreate_v4"),
-            (11_040, c"cuCtxCreate_v3"),
-            (0, c"cuCtxCreate_v2"),
-        ],
+        "cuCtxCreate",
+        &[(12_050, "_v4"), (11_040, "_v3"), (0, "_v2")],
     ),
+    ("cuCtxGetDevice", &[(13_000, "_v2"), (0, "")]),
+    ("cuCtxSynchronize", &[(13_000, "_v2"), (0, "")]),
+    ("cuGetProcAddress", &[(12_000, "_v2"), (0, "")]),
+    ("cuGraphAddDependencies", &[(12_030, "_v2"), (0, "")]),
+    ("cuGraphAddKernelNode", &[(12_000, "_v2"), (0, "")]),
+    ("cuGraphAddNode", &[(12_030, "_v2"), (0, "")]),
     (
-        c"cuGetProcAddress",
-        &[(12_000, c"cuGetProcAddress_v2"), (0, c"cuGetProcAddress")],
+        "cuGraphExecKernelNodeSetParams",
+        &[(12_000, "_v2"), (0, "")],
+    ),
+    ("cuGraphExecUpdate", &[(12_000, "_v2"), (0, "")]),
+    ("cuGraphGetEdges", &[(12_030, "_v2"), (0, "")]),
+    // Before CUDA 12, it had no flags but places for an error.
+    (
+        "cuGraphInstantiate",
+        &[(12_000, "WithFlags"), (11_000, "_v2"), (0, "")],
+    ),
+    ("cuGraphKernelNodeGetParams", &[(12_000, "_v2"), (0, "")]),
+    ("cuGraphKernelNodeSetParams", &[(12_000, "_v2"), (0, "")]),
+    ("cuGraphNodeGetDependencies", &[(12_030, "_v2"), (0, "")]),
+    ("cuGraphNodeGetDependentNodes", &[(12_030, "_v2"), (0, "")]),
+    ("cuGraphRemoveDependencies", &[(12_030, "_v2"), (0, "")]),
+    ("cuMemAdvise", &[(12_020, "_v2"), (0, "")]),
+    ("cuMemPrefetchAsync", &[(12_020, "_v2"), (0, "")]),
+    ("cuMemcpy3DBatchAsync", &[(13_000, "_v2"), (0, "")]),
+    ("cuMemcpyBatchAsync", &[(13_000, "_v2"), (0, "")]),
+    ("cuStreamBatchMemOp", &[(11_070, "_v2"), (0, "")]),
+    (
+        "cuStreamGetCaptureInfo",
+        &[(12_030, "_v3"), (11_030, "_v2"), (0, "")],
+    ),
+    ("cuStreamGetCtx", &[(12_050, "_v2"), (0, "")]),
+    (
+        "cuStreamUpdateCaptureDependencies",
+        &[(12_030, "_v2"), (0, "")],
     ),
 ];
 
 /// The address of a function, as programs of a version of CUDA call it.
 fn find(name: &CStr, version: i32) -> Option<usize> {
-    let versions = VERSIONS.iter().find(|known| known.0 == name);
+    let ending = |ending: &str| {
+        let bytes = [name.to_bytes(), ending.as_bytes()].concat();
+        own_symbol(&CString::new(bytes).ok()?)
+    };
+    let versions = VERSIONS
+        .iter()
+        .find(|known| known.0.as_bytes() == name.to_bytes());
     if let Some((_, versions)) = versions {
         let fits = versions.iter().find(|(from, _)| version >= *from);
-        return own_symbol(fits?.1);
+        return ending(fits?.1);
     }
-    // Of all others, the second version has taken the place of the first, and programs that are
-    // old enough for that have other sizes of addresses.
-    let second = CString::new([name.to_bytes(), b"_v2"].concat()).ok()?;
-    own_symbol(&second).or_else(|| own_symbol(name))
+    // Of all others, the second version has taken the place of the first: it takes the same
+    // arguments, or the first is of programs that are old enough for other sizes of addresses.
+    ending("_v2").or_else(|| own_symbol(name))
 }
 
 #[unsafe(no_mangle)]
@@ -71,3 +109,21 @@ pub extern "C" fn cuGetProcAddress(
 ) -> u32 {
     cuGetProcAddress_v2(name, to, version, flags, std::ptr::null_mut())
 }
+
+/// Tables of functions without names, which the driver has for CUDA's own libraries. Compilers
+/// among these do without; a runtime does not, and the report says whose runtime it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGetExportTable(to: *mut usize, _which: usize) -> u32 {
+    let _ = store(to, 0);
+    match machine_code::caller() {
+        Some(caller) if COMPILERS.iter().any(|name| caller.starts_with(name)) => {}
+        Some(caller) => report_missing(&format!(
+            "cuGetExportTable, called by a runtime of CUDA in {caller} whose symbols are stripped"
+        )),
+        None => report_missing("cuGetExportTable"),
+    }
+    Status::NOT_SUPPORTED.0
+}
+
+/// What the files of libraries are called that compile and link device code.
+const COMPILERS: [&str; 3] = ["libnvJitLink", "libnvrtc", "libnvvm"];

@@ -29,31 +29,28 @@ missing! {
     cuCheckpointProcessLock cuCheckpointProcessRestore cuCheckpointProcessUnlock
     cuCoredumpGetAttribute cuCoredumpGetAttributeGlobal cuCoredumpSetAttribute
     cuCoredumpSetAttributeGlobal cuCtxAttach cuCtxCreate cuCtxDestroy cuCtxDetach
-    cuCtxDisablePeerAccess cuCtxEnablePeerAccess cuCtxFromGreenCtx cuCtxGetCacheConfig
-    cuCtxGetDevResource cuCtxGetExecAffinity cuCtxGetId cuCtxGetSharedMemConfig
-    cuCtxPopCurrent cuCtxPushCurrent cuCtxRecordEvent cuCtxResetPersistingL2Cache
-    cuCtxSetCacheConfig cuCtxSetFlags cuCtxSetSharedMemConfig cuCtxWaitEvent
-    cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
-    cuDevSmResourceSplitByCount cuDeviceGetByPCIBusId cuDeviceGetDevResource
-    cuDeviceGetExecAffinitySupport cuDeviceGetGraphMemAttribute cuDeviceGetHostAtomicCapabilities
-    cuDeviceGetLuid cuDeviceGetNvSciSyncAttributes cuDeviceGetP2PAtomicCapabilities
-    cuDeviceGetP2PAttribute cuDeviceGetPCIBusId cuDeviceGetProperties
+    cuCtxDisablePeerAccess cuCtxEnablePeerAccess cuCtxFromGreenCtx cuCtxGetDevResource
+    cuCtxGetExecAffinity cuCtxGetSharedMemConfig cuCtxPopCurrent cuCtxPushCurrent cuCtxRecordEvent
+    cuCtxResetPersistingL2Cache cuCtxSetSharedMemConfig cuCtxWaitEvent cuDestroyExternalMemory
+    cuDestroyExternalSemaphore cuDevResourceGenerateDesc cuDevSmResourceSplitByCount
+    cuDeviceGetDevResource cuDeviceGetExecAffinitySupport cuDeviceGetGraphMemAttribute
+    cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid cuDeviceGetNvSciSyncAttributes
+    cuDeviceGetP2PAtomicCapabilities cuDeviceGetP2PAttribute cuDeviceGetProperties
     cuDeviceGetTexture1DLinearMaxWidth cuDeviceGetUuid cuDeviceGraphMemTrim
-    cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
-    cuDevicePrimaryCtxSetFlags cuDeviceRegisterAsyncNotification cuDeviceSetGraphMemAttribute
-    cuDeviceTotalMem cuDeviceUnregisterAsyncNotification cuEventDestroy cuEventRecordWithFlags
+    cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuDevicePrimaryCtxSetFlags
+    cuDeviceRegisterAsyncNotification cuDeviceSetGraphMemAttribute cuDeviceTotalMem
+    cuDeviceUnregisterAsyncNotification cuEventDestroy cuEventRecordWithFlags
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray
-    cuFlushGPUDirectRDMAWrites cuFuncGetModule cuFuncGetName cuFuncGetParamInfo cuFuncIsLoaded
-    cuFuncLoad cuFuncSetBlockShape cuFuncSetSharedSize cuGetExportTable cuGraphAddBatchMemOpNode
-    cuGraphAddChildGraphNode cuGraphAddDependencies cuGraphAddDependencies_v2 cuGraphAddEmptyNode
-    cuGraphAddEventRecordNode cuGraphAddEventWaitNode cuGraphAddExternalSemaphoresSignalNode
-    cuGraphAddExternalSemaphoresWaitNode cuGraphAddHostNode cuGraphAddKernelNode
-    cuGraphAddKernelNode_v2 cuGraphAddMemAllocNode cuGraphAddMemFreeNode cuGraphAddMemcpyNode
-    cuGraphAddMemsetNode cuGraphAddNode cuGraphAddNode_v2 cuGraphBatchMemOpNodeGetParams
-    cuGraphBatchMemOpNodeSetParams cuGraphChildGraphNodeGetGraph cuGraphClone
-    cuGraphConditionalHandleCreate cuGraphCreate cuGraphDebugDotPrint cuGraphDestroyNode
-    cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent
-    cuGraphEventWaitNodeSetEvent cuGraphExecBatchMemOpNodeSetParams
+    cuFlushGPUDirectRDMAWrites cuFuncSetBlockShape cuFuncSetSharedSize
+    cuGraphAddBatchMemOpNode cuGraphAddChildGraphNode cuGraphAddDependencies
+    cuGraphAddDependencies_v2 cuGraphAddEmptyNode cuGraphAddEventRecordNode cuGraphAddEventWaitNode
+    cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode cuGraphAddHostNode
+    cuGraphAddKernelNode cuGraphAddKernelNode_v2 cuGraphAddMemAllocNode cuGraphAddMemFreeNode
+    cuGraphAddMemcpyNode cuGraphAddMemsetNode cuGraphAddNode cuGraphAddNode_v2
+    cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams cuGraphChildGraphNodeGetGraph
+    cuGraphClone cuGraphConditionalHandleCreate cuGraphCreate cuGraphDebugDotPrint
+    cuGraphDestroyNode cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent
+    cuGraphEventWaitNodeGetEvent cuGraphEventWaitNodeSetEvent cuGraphExecBatchMemOpNodeSetParams
     cuGraphExecChildGraphNodeSetParams cuGraphExecEventRecordNodeSetEvent
     cuGraphExecEventWaitNodeSetEvent cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetFlags cuGraphExecHostNodeSetParams
@@ -78,15 +75,12 @@ missing! {
     cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
     cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuImportExternalMemory
     cuImportExternalSemaphore cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle
-    cuIpcOpenEventHandle cuIpcOpenMemHandle cuIpcOpenMemHandle_v2 cuKernelGetAttribute
-    cuKernelGetLibrary cuKernelGetName cuKernelGetParamInfo cuKernelSetAttribute
-    cuKernelSetCacheConfig cuLaunch cuLaunchCooperativeKernelMultiDevice cuLaunchGrid
-    cuLaunchGridAsync cuProfilerInitialize cuLibraryEnumerateKernels cuLibraryGetKernelCount
-    cuLibraryGetManaged cuLibraryGetUnifiedFunction cuLibraryLoadFromFile cuLinkAddData
-    cuLinkAddData_v2 cuLinkAddFile cuLinkAddFile_v2 cuLinkComplete cuLinkCreate cuLinkCreate_v2
-    cuLinkDestroy cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback
-    cuLogsUnregisterCallback cuMemAddressFree cuMemAddressReserve cuMemAdvise cuMemAlloc
-    cuMemAllocHost cuMemAllocPitch cuMemBatchDecompressAsync cuMemCreate
+    cuIpcOpenEventHandle cuIpcOpenMemHandle cuIpcOpenMemHandle_v2 cuLaunch
+    cuLaunchCooperativeKernelMultiDevice cuLaunchGrid cuLaunchGridAsync cuLibraryEnumerateKernels
+    cuLibraryGetKernelCount cuLibraryGetManaged cuLibraryGetUnifiedFunction cuLinkAddData
+    cuLinkAddFile cuLinkCreate cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory
+    cuLogsRegisterCallback cuLogsUnregisterCallback cuMemAddressFree cuMemAddressReserve cuMemAdvise
+    cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemBatchDecompressAsync cuMemCreate
     cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync cuMemExportToShareableHandle cuMemFree
     cuMemGetAccess cuMemGetAddressRange cuMemGetAddressRange_v2 cuMemGetAllocationGranularity
     cuMemGetAllocationPropertiesFromHandle cuMemGetHandleForAddressRange cuMemGetInfo
@@ -107,13 +101,12 @@ missing! {
     cuModuleEnumerateFunctions cuModuleGetFunctionCount cuModuleGetGlobal cuModuleGetSurfRef
     cuModuleGetTexRef cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindMem cuMulticastCreate
     cuMulticastGetGranularity cuMulticastUnbind cuOccupancyMaxActiveClusters
-    cuOccupancyMaxPotentialBlockSize cuOccupancyMaxPotentialBlockSizeWithFlags
     cuOccupancyMaxPotentialClusterSize cuParamSetSize cuParamSetTexRef cuParamSetf cuParamSeti
-    cuParamSetv cuPointerGetAttributes cuPointerSetAttribute cuSignalExternalSemaphoresAsync
-    cuStreamAttachMemAsync cuStreamBatchMemOp cuStreamBatchMemOp_v2 cuStreamBeginCapture
-    cuStreamBeginCaptureToGraph cuStreamCopyAttributes cuStreamDestroy cuStreamGetAttribute
-    cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2 cuStreamGetCaptureInfo_v3 cuStreamGetCtx
-    cuStreamGetCtx_v2 cuStreamGetGreenCtx cuStreamSetAttribute cuStreamUpdateCaptureDependencies
+    cuParamSetv cuPointerGetAttributes cuPointerSetAttribute cuProfilerInitialize
+    cuSignalExternalSemaphoresAsync cuStreamAttachMemAsync cuStreamBatchMemOp cuStreamBatchMemOp_v2
+    cuStreamBeginCapture cuStreamBeginCaptureToGraph cuStreamCopyAttributes cuStreamDestroy
+    cuStreamGetAttribute cuStreamGetCaptureInfo cuStreamGetCaptureInfo_v2 cuStreamGetCaptureInfo_v3
+    cuStreamGetGreenCtx cuStreamSetAttribute cuStreamUpdateCaptureDependencies
     cuStreamUpdateCaptureDependencies_v2 cuStreamWaitValue32 cuStreamWaitValue32_v2
     cuStreamWaitValue64 cuStreamWaitValue64_v2 cuStreamWriteValue32 cuStreamWriteValue32_v2
     cuStreamWriteValue64 cuStreamWriteValue64_v2 cuSurfObjectCreate cuSurfObjectDestroy

@@ -8,7 +8,10 @@
 
 mod contexts;
 mod entry;
+mod jit_options;
+mod kernels;
 mod launches;
+mod links;
 mod memory;
 mod missing;
 mod modules;
@@ -16,6 +19,7 @@ mod names;
 mod pools;
 mod streams;
 
+use super::errors::for_driver;
 use crate::status::Status;
 
 /// The driver's number of a result.
@@ -43,10 +47,15 @@ fn in_context(work: impl FnOnce() -> Result<(), Status>) -> u32 {
 
 /// The same where a function of the runtime does the work.
 fn runtime_in_context(work: impl FnOnce() -> u32) -> u32 {
-    in_context(|| match work() {
+    in_context(|| runtime(work))
+}
+
+/// What a function of the runtime does for one of the driver.
+fn runtime(work: impl FnOnce() -> u32) -> Result<(), Status> {
+    match for_driver(work) {
         0 => Ok(()),
         number => Err(Status(number)),
-    })
+    }
 }
 
 /// Functions of the driver that do what one of the runtime does: name, arguments, function.

@@ -1,12 +1,15 @@
 //! Modules that the program loads, with their kernels and variables. A handle of a module is its
-//! number, plus one; that of a kernel is used like an address in the program.
+//! number, plus one; that of a kernel is used like an address in the program. A library
+//! (`CUlibrary`) is a module that is there in each context.
 
 use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::memory::store;
-use super::super::{kernels, modules};
-use super::{as_runtime, in_context};
+use super::super::modules;
+use super::contexts::started;
+use super::jit_options::JitOptions;
+use super::{in_context, returned};
 use crate::status::Status;
 
 /// A string of the program.
@@ -39,21 +42,34 @@ fn load(to: *mut usize, image: usize) -> Result<(), Status> {
     }
 }
 
+/// The same with the options of a compiler.
+fn load_with(to: *mut usize, image: usize, options: &JitOptions) -> Result<(), Status> {
+    let loaded = load(to, image);
+    options.log(loaded);
+    loaded
+}
+
+/// Loads a module from a file.
+fn load_file(to: *mut usize, path: *const c_char) -> Result<(), Status> {
+    let path = std::ffi::OsStr::from_bytes(text(path)?.to_bytes());
+    let image = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
+    store(to, modules::load_image(image)? + 1)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadData(to: *mut usize, image: usize) -> u32 {
     in_context(|| load(to, image))
 }
 
-/// Options are for the compiler of the driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadDataEx(
     to: *mut usize,
     image: usize,
-    _count: u32,
-    _options: usize,
-    _values: usize,
+    count: u32,
+    options: *const u32,
+    values: *mut usize,
 ) -> u32 {
-    in_context(|| load(to, image))
+    in_context(|| load_with(to, image, &JitOptions::new(count, options, values)))
 }
 
 #[unsafe(no_mangle)]
@@ -63,11 +79,7 @@ pub extern "C" fn cuModuleLoadFatBinary(to: *mut usize, image: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoad(to: *mut usize, path: *const c_char) -> u32 {
-    in_context(|| {
-        let path = std::ffi::OsStr::from_bytes(text(path)?.to_bytes());
-        let image = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
-        store(to, modules::load_image(image)? + 1)
-    })
+    in_context(|| load_file(to, path))
 }
 
 #[unsafe(no_mangle)]
@@ -77,11 +89,16 @@ pub extern "C" fn cuModuleUnload(module: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleGetFunction(to: *mut usize, module: usize, name: *const c_char) -> u32 {
-    in_context(|| {
-        let name = text(name)?.to_bytes();
-        let kernel = of_handle(modules::loaded_kernel(number(module)?, name))?;
-        store(to, kernel)
-    })
+    in_context(|| kernel(to, module, name))
+}
+
+/// The handle of a kernel of a module.
+fn kernel(to: *mut usize, module: usize, name: *const c_char) -> Result<(), Status> {
+    let name = text(name)?.to_bytes();
+    store(
+        to,
+        of_handle(modules::loaded_kernel(number(module)?, name))?,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -108,28 +125,49 @@ pub extern "C" fn cuModuleGetGlobal_v2(
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleGetLoadingMode(to: *mut u32) -> u32 {
     const LAZY: u32 = 2;
-    super::returned(store(to, LAZY))
+    returned(store(to, LAZY))
 }
 
-/// A library is a module that is there in each context.
+/// Loads a library, for which a program needs no context.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub extern "C" fn cuLibraryLoadData(
     to: *mut usize,
     image: usize,
-    _options: usize,
-    _values: usize,
-    _count: u32,
+    options: *const u32,
+    values: *mut usize,
+    count: u32,
     _library_options: usize,
     _library_values: usize,
     _library_count: u32,
 ) -> u32 {
-    in_context(|| load(to, image))
+    let options = JitOptions::new(count, options, values);
+    returned(started().and_then(|()| load_with(to, image, &options)))
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn cuLibraryLoadFromFile(
+    to: *mut usize,
+    path: *const c_char,
+    options: *const u32,
+    values: *mut usize,
+    count: u32,
+    _library_options: usize,
+    _library_values: usize,
+    _library_count: u32,
+) -> u32 {
+    let options = JitOptions::new(count, options, values);
+    returned(started().and_then(|()| {
+        let loaded = load_file(to, path);
+        options.log(loaded);
+        loaded
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLibraryUnload(library: usize) -> u32 {
-    cuModuleUnload(library)
+    returned(started().and_then(|()| of_handle(modules::unload(number(library)?))))
 }
 
 #[unsafe(no_mangle)]
@@ -139,7 +177,7 @@ pub extern "C" fn cuLibraryGetModule(to: *mut usize, library: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLibraryGetKernel(to: *mut usize, library: usize, name: *const c_char) -> u32 {
-    cuModuleGetFunction(to, library, name)
+    returned(started().and_then(|()| kernel(to, library, name)))
 }
 
 #[unsafe(no_mangle)]
@@ -150,47 +188,4 @@ pub extern "C" fn cuLibraryGetGlobal(
     name: *const c_char,
 ) -> u32 {
     cuModuleGetGlobal_v2(address, bytes, library, name)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuKernelGetFunction(to: *mut usize, kernel: usize) -> u32 {
-    in_context(|| store(to, kernel))
-}
-
-/// An attribute of a kernel (`CUfunction_attribute`).
-#[unsafe(no_mangle)]
-pub extern "C" fn cuFuncGetAttribute(to: *mut i32, attribute: u32, kernel: usize) -> u32 {
-    in_context(|| {
-        let about = kernels::attributes(kernel)?;
-        let value = match attribute {
-            0 => about.max_threads,
-            1 => about.shared_bytes as i32,
-            2 => about.constant_bytes as i32,
-            3 => about.local_bytes as i32,
-            4 => about.registers,
-            5 => about.ptx_version,
-            6 => about.binary_version,
-            7 => about.cache_mode,
-            8 => about.max_dynamic_shared_bytes,
-            9 => about.carveout,
-            10..=15 => 0,
-            _ => return Err(Status::INVALID_VALUE),
-        };
-        store(to, value)
-    })
-}
-
-as_runtime! {
-    cuFuncSetAttribute(kernel: usize, attribute: u32, value: i32) = kernels::cudaFuncSetAttribute;
-    cuFuncSetCacheConfig(kernel: usize, value: u32) = kernels::cudaFuncSetCacheConfig;
-    cuFuncSetSharedMemConfig(kernel: usize, value: u32) = kernels::cudaFuncSetSharedMemConfig;
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        to: *mut i32, kernel: usize, threads: i32, dynamic_bytes: usize
-    ) = kernels::cudaOccupancyMaxActiveBlocksPerMultiprocessor;
-    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        to: *mut i32, kernel: usize, threads: i32, dynamic_bytes: usize, flags: u32
-    ) = kernels::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
-    cuOccupancyAvailableDynamicSMemPerBlock(
-        to: *mut usize, kernel: usize, blocks: i32, threads: i32
-    ) = kernels::cudaOccupancyAvailableDynamicSMemPerBlock;
 }

@@ -1,0 +1,142 @@
+//! Links of the driver: pieces of PTX and fat binaries become one image. A piece is checked when
+//! the link is completed.
+
+use std::ffi::{CStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+
+use super::super::handles::Handles;
+use super::super::linking::{LinkedPart, linked_image};
+use super::super::memory::store;
+use super::super::modules;
+use super::in_context;
+use super::jit_options::JitOptions;
+use crate::status::Status;
+
+/// A link that the program has begun.
+struct DriverLink {
+    parts: Vec<LinkedPart>,
+    /// The image, which stays until the link is destroyed.
+    image: Vec<u8>,
+    options: JitOptions,
+}
+
+static LINKS: Handles<DriverLink> = Handles::new();
+
+/// What goes into a link (`CUjitInputType`): an archive of device code.
+const LIBRARY: u32 = 4;
+/// The archive of what kernels need that launch kernels. Those are refused by themselves.
+const DEVICE_RUNTIME: &[u8] = b"cudadevrt";
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLinkCreate_v2(
+    count: u32,
+    options: *const u32,
+    values: *mut usize,
+    to: *mut usize,
+) -> u32 {
+    in_context(|| {
+        let options = JitOptions::new(count, options, values);
+        options.clear_logs();
+        let link = DriverLink {
+            parts: Vec::new(),
+            image: Vec::new(),
+            options,
+        };
+        store(to, LINKS.add(link))
+    })
+}
+
+/// Adds a piece; `name` says what it is to the program.
+fn add(link: usize, kind: u32, data: &[u8], name: &[u8]) -> Result<(), Status> {
+    let parts = LinkedPart::all_of(data);
+    let is_needed = kind != LIBRARY
+        || !name
+            .windows(DEVICE_RUNTIME.len())
+            .any(|it| it == DEVICE_RUNTIME);
+    LINKS.with(link, |link| {
+        if parts.is_empty() && is_needed {
+            // Its head says what it is, and the analysing process names it.
+            let refused = modules::check(data.to_vec());
+            return refused.and(Err(Status::INVALID_IMAGE));
+        }
+        link.parts.extend(parts);
+        Ok(())
+    })?
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn cuLinkAddData_v2(
+    link: usize,
+    kind: u32,
+    data: *const u8,
+    bytes: usize,
+    name: *const c_char,
+    count: u32,
+    options: *const u32,
+    values: *mut usize,
+) -> u32 {
+    in_context(|| {
+        JitOptions::new(count, options, values).clear_logs();
+        if data.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program passes that many bytes.
+        let data = unsafe { std::slice::from_raw_parts(data, bytes) };
+        let name = match name.is_null() {
+            true => c"",
+            // SAFETY: the program passes a string.
+            false => unsafe { CStr::from_ptr(name) },
+        };
+        add(link, kind, data, name.to_bytes())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLinkAddFile_v2(
+    link: usize,
+    kind: u32,
+    path: *const c_char,
+    count: u32,
+    options: *const u32,
+    values: *mut usize,
+) -> u32 {
+    in_context(|| {
+        JitOptions::new(count, options, values).clear_logs();
+        if path.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a string.
+        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+        let data = std::fs::read(std::ffi::OsStr::from_bytes(path));
+        let data = data.map_err(|_| Status::FILE_NOT_FOUND)?;
+        add(link, kind, &data, path)
+    })
+}
+
+/// The image is checked as if it were loaded, so that a program hears of errors from the link.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLinkComplete(link: usize, to: *mut *const u8, bytes: *mut usize) -> u32 {
+    in_context(|| {
+        let image = LINKS.with(link, |link| linked_image(&link.parts))?;
+        if image.is_empty() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let checked = modules::check(image.clone());
+        LINKS.with(link, |link| {
+            link.options.log(checked);
+            checked?;
+            link.image = image;
+            store(to, link.image.as_ptr())?;
+            match bytes.is_null() {
+                true => Ok(()),
+                false => store(bytes, link.image.len()),
+            }
+        })?
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLinkDestroy(link: usize) -> u32 {
+    in_context(|| LINKS.remove(link).map(drop))
+}
