@@ -20,7 +20,7 @@ use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted, shown};
 use reuselens_cuda::{
     AdvisedKernels, CudaServer, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch,
-    LIBRARY_NAME, Refused, command_use, run,
+    LIBRARY_NAME, PythonUse, Refused, command_use, python_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, OnFault, Options, SkippedAccess};
@@ -50,6 +50,19 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// Options of all that runs programs that use CUDA.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct CudaArgs {
+    /// Whether the program is one that uses CUDA, whose kernels run without a GPU
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        default_missing_value = "always",
+        num_args = 0..=1,
+        require_equals = true,
+        value_name = "WHEN",
+        help_heading = "CUDA programs"
+    )]
+    cuda: CudaWhen,
+
     /// Stop a kernel of a CUDA program after this number of instructions of its warps
     #[arg(
         long,
@@ -68,6 +81,17 @@ pub struct CudaArgs {
         help_heading = "CUDA programs"
     )]
     pub on_fault: OnFaultName,
+}
+
+/// When a program is taken for one that uses CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CudaWhen {
+    /// If its files say so: device code or libraries of CUDA, or imports of Python packages
+    Auto,
+    /// In any case
+    Always,
+    /// Never: only the accesses of its host code are analysed
+    Never,
 }
 
 /// What happens when a kernel accesses memory out of bounds, or not aligned.
@@ -142,7 +166,19 @@ impl From<GpuModelName> for GpuModel {
     }
 }
 
+impl CudaAnalysis {
+    /// When the program is taken for one that uses CUDA.
+    pub fn when(&self) -> CudaWhen {
+        self.run.when()
+    }
+}
+
 impl CudaArgs {
+    /// When the program is taken for one that uses CUDA.
+    pub fn when(&self) -> CudaWhen {
+        self.cuda
+    }
+
     /// How kernels run, with their control flow counted or not.
     fn options(&self, flow: bool) -> Options {
         Options {
@@ -179,15 +215,33 @@ pub struct CudaProgram<'a> {
     pub top: usize,
 }
 
-/// Whether a command is a program that uses CUDA.
+/// Whether a command is a program that uses CUDA, as far as `when` leaves that open. Of a program
+/// in Python, it prints why it is taken for one, unless it is to be `quiet`.
 ///
 /// # Errors
 /// If it does, and no library can be put in the place of its own.
-pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
+pub fn is_cuda(command: &[OsString], when: CudaWhen, quiet: bool) -> anyhow::Result<bool> {
+    if when == CudaWhen::Never {
+        return Ok(false);
+    }
     let path = command.first().and_then(|name| find_program(name));
     let arguments = command.get(1..).unwrap_or_default();
-    match path.and_then(|path| command_use(&path, arguments)) {
-        None => Ok(false),
+    match path
+        .as_deref()
+        .and_then(|path| command_use(path, arguments))
+    {
+        None if when == CudaWhen::Always => Ok(true),
+        None => {
+            let found = path.and_then(|path| python_use(&path, arguments));
+            if let Some(PythonUse { file, line, module }) = found.as_ref().filter(|_| !quiet) {
+                let file = shown(file);
+                tell!(
+                    "reuselens: {file}:{line} imports {module}: kernels run without a GPU and are \
+                     analysed; for the accesses of Python itself, add --cuda=never"
+                );
+            }
+            Ok(found.is_some())
+        }
         Some(CudaUse::Shared | CudaUse::Static) => Ok(true),
         Some(CudaUse::OtherVersion) => {
             let name = program_name(command);
@@ -382,7 +436,7 @@ fn warn(refused: &Refused) {
         tell!(
             "reuselens: warning: the program never used a device; if it should have, the library \
              that stands in for CUDA did not get into it: is it linked statically, or does TMPDIR \
-             forbid programs?"
+             forbid programs? For the accesses of its host code, add --cuda=never"
         );
     }
     for message in &refused.messages {

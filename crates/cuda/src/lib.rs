@@ -15,7 +15,7 @@
 //! | the device | `device`, `interpreter`, `fatbin` |
 //! | what is kept of kernels | `counts`, `advised` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
-//! | around a run | `program`, `command`, `server`, `run` |
+//! | around a run | `program`, `command`, `python`, `server`, `run` |
 //! | compiling programs | `nvcc` |
 //! | in the program | `guest` |
 //!
@@ -52,6 +52,8 @@ pub mod nvcc;
 mod program;
 mod protocol;
 #[cfg(not(reuselens_cuda))]
+mod python;
+#[cfg(not(reuselens_cuda))]
 mod run;
 #[cfg(not(reuselens_cuda))]
 mod server;
@@ -78,6 +80,8 @@ pub use device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
 pub use interpreter::{Interpreter, KernelWatch};
 #[cfg(not(reuselens_cuda))]
 pub use program::{CudaUse, cuda_use};
+#[cfg(not(reuselens_cuda))]
+pub use python::{PythonUse, python_use};
 #[cfg(not(reuselens_cuda))]
 pub use run::{CudaRun, CudaServer, LIBRARY_NAME, RunError, run};
 #[cfg(not(reuselens_cuda))]

@@ -62,7 +62,7 @@ pub struct Args {
 impl Args {
     /// Runs and analyses.
     pub fn run(self) -> exit::Outcome {
-        let is_cuda = is_cuda(&self.command)?;
+        let is_cuda = is_cuda(&self.command, self.cuda.when(), self.show.quiet)?;
         refuse_unused(&self.typed, &self.command, is_cuda)?;
         match is_cuda {
             true => self.run_cuda(),

@@ -84,7 +84,7 @@ pub struct Args {
 impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
-        let is_cuda = is_cuda(&self.command)?;
+        let is_cuda = is_cuda(&self.command, self.cuda.when(), self.quiet)?;
         refuse_unused(&self.typed, &self.command, is_cuda)?;
         match is_cuda {
             true => self.run_cuda(),

@@ -82,7 +82,7 @@ pub fn refuse_unused(
         let option = typed.first_of(&ONLY_CUDA).filter(|_| is_known);
         return option.map_or(Ok(()), |option| {
             Err(Usage(format!(
-                "{option} is for programs that use CUDA, and {name} does not; leave it out"
+                "{option} is for programs that use CUDA, and {name} is not known to; leave it out, or add --cuda"
             )))
         });
     }
@@ -110,8 +110,9 @@ mod tests {
     use crate::commands::Cli;
 
     /// Options that both kinds of programs have.
-    const BOTH: [&str; 13] = [
+    const BOTH: [&str; 14] = [
         "command",
+        "cuda",
         "output",
         "pass_status",
         "json",

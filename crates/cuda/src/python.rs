@@ -1,0 +1,353 @@
+//! [`python_use`]: whether a program in Python imports a package that uses CUDA.
+//!
+//! Nothing is run. The script that the command names is read, and those of its own modules that are
+//! beside it; what an installed package imports is not looked at, nor what is imported by a name
+//! that is put together while the program runs.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use reuselens_io::{open_regular_file, text_of_bytes};
+
+/// Packages whose kernels run here, as far as they do: a module is one of these or in one of these.
+const PACKAGES: [&str; 6] = ["cuda", "cupy", "numba.cuda", "numba_cuda", "pycuda", "warp"];
+/// Options of Python whose next argument belongs to them.
+const WITH_VALUE: [&str; 3] = ["-W", "-X", "--check-hash-based-pycs"];
+/// Files of a program that are read, and bytes of each.
+const MOST_FILES: usize = 256;
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Where a program in Python imports a package that uses CUDA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PythonUse {
+    /// The file, or what the command gives in place of one.
+    pub file: String,
+    /// The line, from 1 on.
+    pub line: usize,
+    /// The module that it imports.
+    pub module: String,
+}
+
+/// What of a program Python runs.
+enum Start {
+    File(PathBuf),
+    /// A module of the folder.
+    Module(String),
+    /// The program itself.
+    Text(Vec<u8>),
+}
+
+/// Where a program in Python that a command runs imports a package that uses CUDA; `None` if it
+/// does not, as far as can be seen. The command is a Python (`python3.12 -m package`), a script
+/// whose first line names one, or another program that has either among its arguments.
+///
+/// Cost: up to 256 files are read, 4 MiB of each.
+pub fn python_use(program: &Path, arguments: &[OsString]) -> Option<PythonUse> {
+    match start(program, arguments)? {
+        Start::File(path) => in_files(vec![path]),
+        Start::Module(name) => {
+            let here = PathBuf::from(".");
+            in_files(files_of(&here, &name))
+        }
+        Start::Text(text) => {
+            let here = PathBuf::from(".");
+            let (found, waiting) = look("-c".to_owned(), &text, &here);
+            found.or_else(|| in_files(waiting))
+        }
+    }
+}
+
+/// Where the Python of a command begins.
+fn start(program: &Path, arguments: &[OsString]) -> Option<Start> {
+    if is_python(program) {
+        return start_of_python(arguments);
+    }
+    if is_python_script(program) {
+        return Some(Start::File(program.to_owned()));
+    }
+    let (first, rest) = arguments.split_first()?;
+    let path = Path::new(first);
+    match is_python(path) || is_python_script(path) {
+        true => start(path, rest),
+        false => start(Path::new(""), rest),
+    }
+}
+
+/// Whether the name of a file is that of a Python: `python`, `python3`, `python3.12`.
+fn is_python(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    let version = name.strip_prefix(b"python");
+    version.is_some_and(|version| {
+        let mut version = version.iter();
+        version.all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    })
+}
+
+/// Whether a file is a script that its first line gives to a Python.
+fn is_python_script(path: &Path) -> bool {
+    let text = contents(path, 256);
+    let line = text.as_deref().and_then(|text| text.strip_prefix(b"#!"));
+    let line = line.and_then(|text| text.split(|&byte| byte == b'\n').next());
+    line.is_some_and(|line| {
+        let mut words = line.split(u8::is_ascii_whitespace);
+        words.any(|word| is_python(Path::new(OsStr::from_bytes(word))))
+    })
+}
+
+/// What a Python with these arguments runs; `None` for one that reads its program from elsewhere.
+fn start_of_python(arguments: &[OsString]) -> Option<Start> {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_str().unwrap_or_default();
+        if !text.starts_with('-') {
+            let path = PathBuf::from(argument);
+            let main = path.join("__main__.py");
+            return Some(Start::File(if main.is_file() { main } else { path }));
+        }
+        if WITH_VALUE.contains(&text) {
+            arguments.next();
+            continue;
+        }
+        // Letters may be one argument: `-Im module`, and the value may be in it too: `-mmodule`.
+        let Some(letters) = text.strip_prefix('-').filter(|it| !it.starts_with('-')) else {
+            continue;
+        };
+        let Some(at) = letters.find(['c', 'm']) else {
+            continue;
+        };
+        let value = match &letters[at + 1..] {
+            "" => arguments.next()?.clone(),
+            value => OsString::from(value),
+        };
+        return Some(match letters.as_bytes()[at] {
+            b'c' => Start::Text(value.as_bytes().to_vec()),
+            _ => Start::Module(value.to_str()?.to_owned()),
+        });
+    }
+    None
+}
+
+/// Looks through files, and those of their own modules.
+fn in_files(files: Vec<PathBuf>) -> Option<PythonUse> {
+    let mut seen: BTreeSet<PathBuf> = files.iter().cloned().collect();
+    let mut waiting = VecDeque::from(files);
+    // Modules are found from the folder of the script on, wherever the one is that imports them.
+    let folder = waiting.front()?.parent()?.to_owned();
+    while let Some(path) = waiting.pop_front() {
+        let Some(text) = contents(&path, MOST_BYTES) else {
+            continue;
+        };
+        let (found, own) = look(path.display().to_string(), &text, &folder);
+        if found.is_some() {
+            return found;
+        }
+        for path in own {
+            if seen.len() < MOST_FILES && seen.insert(path.clone()) {
+                waiting.push_back(path);
+            }
+        }
+    }
+    None
+}
+
+/// The first import of a package that uses CUDA in a text, and the files of the program's own
+/// modules in a folder that the text imports.
+fn look(file: String, text: &[u8], folder: &Path) -> (Option<PythonUse>, Vec<PathBuf>) {
+    let mut own = Vec::new();
+    for (line, module) in imports(&text_of_bytes(text)) {
+        let files = files_of(folder, &module);
+        if !files.is_empty() {
+            own.extend(files);
+        } else if uses_cuda(&module) {
+            return (Some(PythonUse { file, line, module }), own);
+        }
+    }
+    (None, own)
+}
+
+fn uses_cuda(module: &str) -> bool {
+    PACKAGES.iter().any(|package| {
+        let rest = module.strip_prefix(package);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+/// The files of a module in a folder: its own, or as much of the way to it as there is.
+fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut at = folder.to_owned();
+    for name in module.split('.') {
+        let file = at.join(format!("{name}.py"));
+        at.push(name);
+        let package = [at.join("__init__.py"), at.join("__main__.py"), file];
+        files.extend(package.into_iter().filter(|path| path.is_file()));
+    }
+    files
+}
+
+/// The modules that a text imports, with the lines that do. Of `from a import b`, `b` may be a
+/// module or not: it counts as one.
+fn imports(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((index, line)) = lines.next() {
+        let mut statement = without_comment(line).to_owned();
+        // What is in brackets may go on for some lines.
+        while statement.trim_start().starts_with("from ")
+            && statement.contains('(')
+            && !statement.contains(')')
+            && let Some((_, more)) = lines.next()
+        {
+            statement.push(' ');
+            statement.push_str(without_comment(more));
+        }
+        for statement in statement.split(';') {
+            let modules = modules_of(statement.trim());
+            found.extend(modules.into_iter().map(|module| (index + 1, module)));
+        }
+    }
+    found
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default()
+}
+
+/// The modules that a statement imports.
+fn modules_of(statement: &str) -> Vec<String> {
+    // `try: import cupy` on one line.
+    let statement = match statement.split_once(':') {
+        Some((_, rest)) if statement.starts_with("try") => rest.trim(),
+        _ => statement,
+    };
+    let names = |list: &str| -> Vec<String> {
+        let list = list.trim_matches(|c: char| c.is_whitespace() || c == '(' || c == ')');
+        let names = list.split(',').map(|name| {
+            let name = name.split_whitespace().next().unwrap_or_default();
+            name.trim_end_matches('\\').to_owned()
+        });
+        names.filter(|name| !name.is_empty()).collect()
+    };
+    if let Some(list) = statement.strip_prefix("import ") {
+        return names(list);
+    }
+    let from = statement.strip_prefix("from ");
+    let Some((package, list)) = from.and_then(|from| from.split_once(" import ")) else {
+        return Vec::new();
+    };
+    // A dot stands for the package that the file is in, which is beside it.
+    let package = package.trim().trim_start_matches('.');
+    let within = |name: String| match package {
+        "" => name,
+        package => format!("{package}.{name}"),
+    };
+    let mut modules: Vec<String> = names(list).into_iter().map(within).collect();
+    if modules.is_empty() && !package.is_empty() {
+        modules.push(package.to_owned());
+    }
+    modules
+}
+
+/// The first bytes of a file.
+fn contents(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let (file, _) = open_regular_file(path).ok()?;
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    fn modules(text: &str) -> Vec<String> {
+        let found = imports(text).into_iter();
+        found
+            .map(|(line, module)| format!("{line} {module}"))
+            .collect()
+    }
+
+    #[test]
+    fn imports_of_all_forms_are_found_with_their_lines() {
+        let text = "import os, numba.cuda as c  # import no\n\
+            from numba import cuda\n    from cuda.core import (Device,\n  Stream)\n\
+            try: import cupy\nimport a; import b\nfrom . import own\nfrom .x import y\n\
+            x = 'import z'\nfrom q import *\n";
+        assert_eq!(
+            modules(text),
+            [
+                "1 os",
+                "1 numba.cuda",
+                "2 numba.cuda",
+                "3 cuda.core.Device",
+                "3 cuda.core.Stream",
+                "5 cupy",
+                "6 a",
+                "6 b",
+                "7 own",
+                "8 x.y",
+                "10 q.*"
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_of_python_that_begin_its_program_are_found() {
+        let found = |arguments: &[&str]| match start_of_python(&words(arguments)) {
+            None => "nothing".to_owned(),
+            Some(Start::File(path)) => format!("file {}", path.display()),
+            Some(Start::Module(name)) => format!("module {name}"),
+            Some(Start::Text(text)) => format!("text {}", text_of_bytes(&text)),
+        };
+        assert_eq!(found(&["x.py", "-m", "y"]), "file x.py");
+        assert_eq!(found(&["-X", "dev", "-u", "x.py"]), "file x.py");
+        assert_eq!(found(&["-Im", "a.b", "x"]), "module a.b");
+        assert_eq!(found(&["-c", "import cupy"]), "text import cupy");
+        assert_eq!(found(&["-cimport cupy"]), "text import cupy");
+        assert_eq!(found(&["--version"]), "nothing");
+        assert_eq!(found(&[]), "nothing");
+    }
+
+    #[test]
+    fn programs_that_import_cuda_are_told_from_those_that_do_not() {
+        let folder = TempDir::new().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+        write("kernels.py", "import numpy\nfrom numba import cuda\n");
+        write("main.py", "import kernels\nimport main\n");
+        write(
+            "plain.py",
+            "import numpy, warpx, cudax\nfrom numba import njit\n",
+        );
+        write("tool", "#!/usr/bin/env python3\nimport cupy\n");
+        write("warp.py", "");
+        write("own.py", "import warp\n");
+        let use_of =
+            |program: &str, arguments: &[&str]| python_use(Path::new(program), &words(arguments));
+        let text = |name: &str| path(name).to_str().unwrap().to_owned();
+        let found = use_of("/usr/bin/python3.11", &[&text("main.py")]).unwrap();
+        let expected = (text("kernels.py"), 2, "numba.cuda".to_owned());
+        assert_eq!((found.file, found.line, found.module), expected);
+        assert_eq!(use_of("python3", &[&text("plain.py")]), None);
+        // A module of the program itself that has the name of a package.
+        assert_eq!(use_of("python3", &[&text("own.py")]), None);
+        assert_eq!(use_of(&text("tool"), &[]).unwrap().module, "cupy");
+        let starter = use_of("timeout", &["5", "python3", &text("main.py")]);
+        assert_eq!(starter.unwrap().line, 2);
+        assert_eq!(use_of("cat", &[&text("main.py")]), None);
+        assert_eq!(
+            use_of("python3", &["-c", "import cuda.core"]).unwrap().file,
+            "-c"
+        );
+        assert_eq!(use_of("python3", &["/nonexistent.py"]), None);
+    }
+}
