@@ -27,6 +27,8 @@ const MAX_FAULTS: usize = 1000;
 struct LiveBlock {
     bytes: u64,
     object: u32,
+    /// No other block had this number.
+    number: u64,
     /// Bytes that copies and fills have written, from the block's beginning; of several ranges that
     /// do not touch, the longest.
     written: Range<u64>,
@@ -64,6 +66,8 @@ pub struct Accounts {
     live_bytes: Vec<u64>,
     /// By address.
     live: BTreeMap<u64, LiveBlock>,
+    /// Blocks that there have been.
+    blocks: u64,
     /// What launches get, until memory is taken or freed.
     ranges: Option<Arc<[ObjectRange]>>,
 }
@@ -208,9 +212,11 @@ impl Accounts {
     pub fn allocated(&mut self, origin: Origin, call_path: u32, address: u64, bytes: u64) {
         let object = self.object(origin, call_path);
         self.grow(object, bytes);
+        self.blocks += 1;
         let block = LiveBlock {
             bytes,
             object,
+            number: self.blocks,
             written: 0..0,
         };
         self.live.insert(address, block);
@@ -250,6 +256,13 @@ impl Accounts {
         let (begin, block) = self.live.range_mut(..=address).next_back()?;
         let offset = address - begin;
         (offset < block.bytes).then_some((block, offset))
+    }
+
+    /// The block around an address: where it begins, its bytes, and its number.
+    pub fn block_around(&self, address: u64) -> Option<[u64; 3]> {
+        let (begin, block) = self.live.range(..=address).next_back()?;
+        let is_around = address - begin < block.bytes;
+        is_around.then_some([*begin, block.bytes, block.number])
     }
 
     /// The object that an address of the device belongs to; 0 if it is none's.

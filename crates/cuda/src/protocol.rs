@@ -77,6 +77,9 @@ numbered! {
     Reset,
     /// Answer: free and all bytes of the device.
     MemoryInfo,
+    /// The block around an address. Fields: address. Answer: where it begins, its bytes, and a
+    /// number that no other block had or will have; no bytes if there is none.
+    Around,
     /// Something that is not provided was called. Bytes: its name.
     Missing,
     /// Report: a file that the program has mapped. Fields: its number in the program, bytes of its

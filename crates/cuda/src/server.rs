@@ -261,14 +261,14 @@ impl<D: Device> Served<D> {
                 self.kernels.entry(number).or_insert_with(|| request.text());
                 Ok(described((number, info)))
             }
-            Operation::Variable => {
-                let (address, bytes) = device.variable(field(0), &request.text())?;
-                numbers(&[address, bytes])
-            }
+            Operation::Variable => numbers(&<[u64; 2]>::from(
+                device.variable(field(0), &request.text())?,
+            )),
             Operation::Launch => {
                 self.launch(&launch(request)?, call_path)?;
                 Ok((Vec::new(), self.device.take_printed()))
             }
+            Operation::Around => numbers(&self.accounts.block_around(field(0)).unwrap_or_default()),
             Operation::Missing => {
                 self.refused.count(request.text());
                 numbers(&[])

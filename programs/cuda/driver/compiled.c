@@ -65,7 +65,7 @@ static void linked(const char *create, int kind, const char *option)
     void *link;
     EXPECT(((create_function)find(create))(&link, option ? 2 : 1, options) == 0);
     EXPECT(add(link, 2, CALLER, strlen(CALLER) + 1, "caller") == 0);
-    EXPECT(add(link, kind, CALLEE, strlen(CALLEE), "callee") == 0);
+    EXPECT(add(link, kind, CALLEE, strlen(CALLEE) + 1, "callee") == 0);
     EXPECT(add(link, 6, "an archive", 10, "archive") == 8);
     size_t bytes;
     EXPECT(size(link, &bytes) != 0);
@@ -74,6 +74,13 @@ static void linked(const char *create, int kind, const char *option)
     char *image = malloc(bytes);
     EXPECT(text(link, image) == 0);
     EXPECT(destroy(&link) == 0 && link == NULL);
+    seven(image);
+    /* Linked once more, as the machine code that it seems to be. */
+    EXPECT(((create_function)find(create))(&link, 1, options) == 0);
+    EXPECT(add(link, 1, image, bytes, "linked") == 0);
+    EXPECT(complete(link) == 0 && size(link, &bytes) == 0);
+    image = realloc(image, bytes);
+    EXPECT(text(link, image) == 0 && destroy(&link) == 0);
     seven(image);
     free(image);
 }

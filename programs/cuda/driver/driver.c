@@ -418,6 +418,44 @@ static void machine_code(void)
     EXPECT_ERROR(cuModuleLoadData(&module, head), CUDA_ERROR_INVALID_IMAGE);
 }
 
+/* What is known of addresses: of the device's, of pinned ones, and of the program's own. */
+static void addresses(void)
+{
+    CUdeviceptr data, other, begin;
+    size_t bytes;
+    CHECK(cuMemAlloc(&data, 1000));
+    CHECK(cuMemAlloc(&other, 1000));
+    CHECK(cuMemGetAddressRange(&begin, &bytes, data + 999));
+    EXPECT(begin == data && bytes == 1000);
+    EXPECT_ERROR(cuMemGetAddressRange(&begin, &bytes, (CUdeviceptr)&bytes), CUDA_ERROR_NOT_FOUND);
+    char *pinned;
+    CHECK(cuMemAllocHost((void **)&pinned, 5000));
+    CHECK(cuMemGetAddressRange(&begin, &bytes, (CUdeviceptr)pinned + 10));
+    EXPECT(begin == (CUdeviceptr)pinned && bytes == 5000);
+    CUpointer_attribute wanted[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_BUFFER_ID};
+    unsigned type, is_managed;
+    int ordinal;
+    unsigned long long numbers[2];
+    void *places[] = {&type, &is_managed, &ordinal, &bytes, &numbers[0]};
+    CHECK(cuPointerGetAttributes(5, wanted, places, data + 1));
+    EXPECT(type == CU_MEMORYTYPE_DEVICE && !is_managed && ordinal == 0 && bytes == 1000);
+    places[4] = &numbers[1];
+    CHECK(cuPointerGetAttributes(5, wanted, places, other));
+    EXPECT(numbers[0] != numbers[1]);
+    CHECK(cuPointerGetAttributes(5, wanted, places, (CUdeviceptr)pinned));
+    EXPECT(type == CU_MEMORYTYPE_HOST && bytes == 5000);
+    CHECK(cuPointerGetAttributes(5, wanted, places, (CUdeviceptr)&bytes));
+    EXPECT(type == 0 && ordinal == -2 && bytes == 0 && numbers[1] == 0);
+    EXPECT_ERROR(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&bytes),
+                 CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemFreeHost(pinned));
+    CHECK(cuMemFree(data));
+    CHECK(cuMemFree(other));
+}
+
 /* The way of programs that are not linked with the driver's library. */
 static void by_name(void)
 {
@@ -495,6 +533,7 @@ int main(int argc, char **argv)
     streams();
     rows();
     pools();
+    addresses();
     by_name();
     CHECK(cuModuleUnload(module));
     CHECK(cuDevicePrimaryCtxRelease(device));

@@ -55,6 +55,8 @@ int nvJitLinkAddData(struct link *link, int kind, const char *data, size_t bytes
     (void)name;
     if (kind == 3)
         strncat(link->text, data, bytes);
+    if (kind == 2 && data[bytes - 1] != 0)
+        return 12;
     return kind == 2 || kind == 3 ? 0 : 8;
 }
 

@@ -87,6 +87,32 @@ pub fn place(address: u64) -> Result<Place, Status> {
     })
 }
 
+/// A block that kernels may access.
+pub struct BlockAround {
+    /// Where it begins: for the program, if that accesses it too.
+    pub begin: u64,
+    pub bytes: u64,
+    /// No other block had this number or will have it.
+    pub number: u64,
+}
+
+/// The block around an address; `None` for other memory of the program.
+pub fn block_around(address: u64) -> Result<Option<BlockAround>, Status> {
+    let mirrored = around(address as usize);
+    let asked = mirrored.map_or(address, |(_, block)| block.device as u64);
+    let answer = ask(&Message::new(Operation::Around, &[asked]))?;
+    let [begin, bytes, number] = [0, 1, 2].map(|index| answer.field(index));
+    let (begin, bytes) = match mirrored {
+        Some((begin, block)) => (begin as u64, block.bytes as u64),
+        None => (begin, bytes),
+    };
+    Ok((number > 0).then_some(BlockAround {
+        begin,
+        bytes,
+        number,
+    }))
+}
+
 /// Memory of the device at a multiple of a power of two; its address.
 pub fn allocate_on_device(bytes: u64, alignment: u64, kind: AllocationKind) -> Result<u64, Status> {
     ask_number(Operation::Allocate, &[bytes, alignment, kind as u64])

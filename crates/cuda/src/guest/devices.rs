@@ -15,7 +15,10 @@ use super::work::wait;
 use crate::protocol::Operation;
 use crate::status::Status;
 
-/// The version of the driver, and of the runtime of programs of CUDA 13.
+/// The version of the driver. PTX of all versions is read; compilers that a program loads warn of a
+/// driver that is older than they are, and this is the newest of them.
+const DRIVER_VERSION: i32 = 13_050;
+/// The version of the runtime of programs of CUDA 13, whose functions are those that are here.
 const VERSION: i32 = 13_000;
 /// The version of the runtime of programs of CUDA 12.
 const VERSION_12: i32 = 12_090;
@@ -86,7 +89,7 @@ pub extern "C" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDriverGetVersion(to: *mut i32) -> u32 {
-    returned(store(to, VERSION))
+    returned(store(to, DRIVER_VERSION))
 }
 
 #[unsafe(no_mangle)]

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
 use super::hook::write_symbol;
-use super::linking::{LinkedPart, linked_image};
+use super::linking::{LinkedPart, is_device_runtime, linked_image};
 use super::lock;
 use super::modules::report_missing;
 use super::symbol_tables::{SYMBOL_BYTES, SymbolTable};
@@ -30,6 +30,7 @@ const SUCCESS: u32 = 0;
 const MACHINE_CODE: u32 = 1;
 const PTX: u32 = 2;
 const FAT_BINARY: u32 = 4;
+const LIBRARY: u32 = 6;
 
 /// The functions that ours take the place of.
 const NAMES: [&str; 7] = [
@@ -222,13 +223,25 @@ extern "C" fn add_data<const L: usize>(
     }
     // SAFETY: the program passes that many bytes.
     let data = unsafe { std::slice::from_raw_parts(data, bytes) };
-    let parts = LinkedPart::all_of(data);
-    // What was given as machine code earlier is PTX, and goes into the library as such.
-    for part in &parts {
+    let name_text = match name.is_null() {
+        true => c"",
+        // SAFETY: the program passes a string.
+        false => unsafe { CStr::from_ptr(name) },
+    };
+    let is_device_runtime = kind == LIBRARY && is_device_runtime(name_text.to_bytes());
+    let parts = match is_device_runtime {
+        true => vec![LinkedPart::device_runtime()],
+        false => LinkedPart::all_of(data),
+    };
+    // A link that gives PTX takes nothing but code to be optimised.
+    let optimises = with_link::<L, _>(handle, |link| link.optimises) == Some(true);
+    let is_kept_back = |part: &LinkedPart| optimises && matches!(part, LinkedPart::Ptx(_));
+    for part in parts.iter().filter(|part| !is_kept_back(part)) {
         let status = match part {
-            LinkedPart::Ptx(text) => add(PTX, text),
+            // What was given as machine code earlier is PTX: text, whose zero is a part of it.
+            LinkedPart::Ptx(text) if kind == MACHINE_CODE => add(PTX, &[text, &b"\0"[..]].concat()),
             LinkedPart::FatBinary(all) if kind == MACHINE_CODE => add(FAT_BINARY, all),
-            LinkedPart::FatBinary(all) => add(kind, all),
+            _ => add(kind, data),
         };
         if status != SUCCESS {
             return status;
@@ -250,7 +263,7 @@ extern "C" fn add_file<const L: usize>(handle: usize, kind: u32, path: *const c_
     let name = unsafe { CStr::from_ptr(path) };
     let file = std::ffi::OsStr::from_bytes(name.to_bytes());
     match std::fs::read(file) {
-        Ok(data) if !LinkedPart::all_of(&data).is_empty() => {
+        Ok(data) if is_device_runtime(name.to_bytes()) || !LinkedPart::all_of(&data).is_empty() => {
             add_data::<L>(handle, kind, data.as_ptr(), data.len(), path)
         }
         _ => add(),

@@ -15,7 +15,23 @@ pub enum LinkedPart {
     FatBinary(Vec<u8>),
 }
 
+/// What CUDA's library for device code has, as far as it is provided.
+const DEVICE_RUNTIME: &str = include_str!("device_runtime.ptx");
+/// A part of the name of that library, which is an archive.
+const DEVICE_RUNTIME_NAME: &[u8] = b"cudadevrt";
+
+/// Whether an input of a link is CUDA's library for device code, by what the program calls it.
+pub fn is_device_runtime(name: &[u8]) -> bool {
+    let mut places = name.windows(DEVICE_RUNTIME_NAME.len());
+    places.any(|place| place == DEVICE_RUNTIME_NAME)
+}
+
 impl LinkedPart {
+    /// What takes the place of CUDA's library for device code.
+    pub fn device_runtime() -> LinkedPart {
+        LinkedPart::Ptx(DEVICE_RUNTIME.as_bytes().to_vec())
+    }
+
     /// The pieces that bytes are: one, or those of an earlier link; none of anything else than PTX
     /// and containers.
     pub fn all_of(bytes: &[u8]) -> Vec<LinkedPart> {

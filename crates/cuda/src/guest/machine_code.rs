@@ -41,11 +41,15 @@ fn of_library(address: u64) -> Option<(String, String)> {
     let place = place_before(address)?;
     let text = |text: &CStr| String::from_utf8_lossy(text.to_bytes()).into_owned();
     let file = file_name(&place);
-    let is_known = LIBRARIES.iter().any(|library| file.starts_with(library));
-    is_known.then(|| {
+    is_library(file).then(|| {
         let function = place.symbol.map_or_else(|| "a function".to_owned(), text);
         (function, String::from_utf8_lossy(file).into_owned())
     })
+}
+
+/// Whether a file of a name is such a library.
+pub fn is_library(file: &[u8]) -> bool {
+    LIBRARIES.iter().any(|library| file.starts_with(library))
 }
 
 /// The name of the file whose code called a function of this library.

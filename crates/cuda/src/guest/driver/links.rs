@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::handles::Handles;
-use super::super::linking::{LinkedPart, linked_image};
+use super::super::linking::{LinkedPart, is_device_runtime, linked_image};
 use super::super::memory::store;
 use super::super::modules;
 use super::in_context;
@@ -24,8 +24,6 @@ static LINKS: Handles<DriverLink> = Handles::new();
 
 /// What goes into a link (`CUjitInputType`): an archive of device code.
 const LIBRARY: u32 = 4;
-/// The archive of what kernels need that launch kernels. Those are refused by themselves.
-const DEVICE_RUNTIME: &[u8] = b"cudadevrt";
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLinkCreate_v2(
@@ -48,13 +46,12 @@ pub extern "C" fn cuLinkCreate_v2(
 
 /// Adds a piece; `name` says what it is to the program.
 fn add(link: usize, kind: u32, data: &[u8], name: &[u8]) -> Result<(), Status> {
-    let parts = LinkedPart::all_of(data);
-    let is_needed = kind != LIBRARY
-        || !name
-            .windows(DEVICE_RUNTIME.len())
-            .any(|it| it == DEVICE_RUNTIME);
+    let parts = match kind {
+        LIBRARY if is_device_runtime(name) => vec![LinkedPart::device_runtime()],
+        _ => LinkedPart::all_of(data),
+    };
     LINKS.with(link, |link| {
-        if parts.is_empty() && is_needed {
+        if parts.is_empty() {
             // Its head says what it is, and the analysing process names it.
             let refused = modules::check(data.to_vec());
             return refused.and(Err(Status::INVALID_IMAGE));

@@ -1,8 +1,7 @@
 //! Memory, copies and fills.
 
-use super::super::blocks::{self, Mirrored, Place, place};
 use super::super::copies::{self, row};
-use super::super::memory::{self, store};
+use super::super::memory;
 use super::super::work::{Filling, Rows};
 use super::{as_runtime, in_context, runtime_in_context};
 use crate::status::Status;
@@ -52,16 +51,43 @@ pub extern "C" fn cuMemHostAlloc(to: *mut usize, bytes: usize, _flags: u32) -> u
     cuMemAllocHost_v2(to, bytes)
 }
 
-/// Where managed memory should be is advice; it changes no result.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemAdvise_v2() -> u32 {
-    in_context(|| Ok(()))
+/// Functions that give advice, which changes no result: where managed memory should be, and whose
+/// stream it is used by.
+macro_rules! advice {
+    ($($name:ident)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> u32 {
+            in_context(|| Ok(()))
+        }
+    )* };
 }
 
-/// As [`cuMemAdvise_v2`].
+advice! {
+    cuMemAdvise cuMemAdvise_v2 cuMemPrefetchAsync cuMemPrefetchAsync_v2 cuStreamAttachMemAsync
+}
+
+/// Contexts of one device share its memory, so a copy between two is one inside it.
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemPrefetchAsync_v2() -> u32 {
-    in_context(|| Ok(()))
+pub extern "C" fn cuMemcpyPeer(
+    to: u64,
+    _to_context: usize,
+    from: u64,
+    _from_context: usize,
+    bytes: u64,
+) -> u32 {
+    cuMemcpyDtoD_v2(to, from, bytes)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpyPeerAsync(
+    to: u64,
+    _to_context: usize,
+    from: u64,
+    _from_context: usize,
+    bytes: u64,
+    stream: usize,
+) -> u32 {
+    cuMemcpyDtoDAsync_v2(to, from, bytes, stream)
 }
 
 /// Directions, as the runtime has them.
@@ -219,39 +245,4 @@ fills! {
     cuMemsetD8_v2 cuMemsetD8Async cuMemsetD2D8_v2 cuMemsetD2D8Async u8;
     cuMemsetD16_v2 cuMemsetD16Async cuMemsetD2D16_v2 cuMemsetD2D16Async u16;
     cuMemsetD32_v2 cuMemsetD32Async cuMemsetD2D32_v2 cuMemsetD2D32Async u32;
-}
-
-/// What is known of an address (`CUpointer_attribute`).
-#[unsafe(no_mangle)]
-pub extern "C" fn cuPointerGetAttribute(to: *mut u64, attribute: u32, address: u64) -> u32 {
-    const CONTEXT: u32 = 1;
-    const MEMORY_TYPE: u32 = 2;
-    const DEVICE_POINTER: u32 = 3;
-    const HOST_POINTER: u32 = 4;
-    const IS_MANAGED: u32 = 8;
-    const DEVICE_ORDINAL: u32 = 9;
-    const ON_HOST: u32 = 1;
-    const ON_DEVICE: u32 = 2;
-    in_context(|| {
-        let place = place(address)?;
-        let (Place::Device | Place::Host(Some(_))) = place else {
-            return Err(Status::INVALID_VALUE);
-        };
-        let is_managed = place == Place::Host(Some(Mirrored::Managed));
-        let is_on_device = place == Place::Device || is_managed;
-        match attribute {
-            CONTEXT => store(to, super::contexts::current()? as u64),
-            MEMORY_TYPE => store(to.cast(), if is_on_device { ON_DEVICE } else { ON_HOST }),
-            DEVICE_POINTER if place == Place::Device => store(to, address),
-            DEVICE_POINTER => store(to, blocks::on_device(address as usize)? as u64),
-            HOST_POINTER if place == Place::Device => Err(Status::INVALID_VALUE),
-            HOST_POINTER => store(to, address),
-            IS_MANAGED => store(to.cast(), u32::from(is_managed)),
-            DEVICE_ORDINAL => store(to.cast(), 0_i32),
-            number => {
-                super::super::modules::report_missing(&format!("pointer attribute {number}"));
-                Err(Status::NOT_SUPPORTED)
-            }
-        }
-    })
 }

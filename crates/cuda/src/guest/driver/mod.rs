@@ -16,6 +16,7 @@ mod memory;
 mod missing;
 mod modules;
 mod names;
+mod pointers;
 mod pools;
 mod streams;
 
