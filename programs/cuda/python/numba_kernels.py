@@ -74,6 +74,15 @@ def doubled(values):
         values[index] *= 2
 
 
+@cuda.jit(lineinfo=True)
+def shifted(values, after):
+    """Blocks that wait for each other."""
+    index = cuda.grid(1)
+    values[index] = index
+    cuda.cg.this_grid().sync()
+    after[index] = values[(index + 100) % values.size]
+
+
 def main():
     rng = np.random.default_rng(1)
     n = 64
@@ -106,6 +115,10 @@ def main():
     numbers = cuda.to_device(np.arange(100, dtype=np.float64))
     doubled.forall(100)(numbers)
     assert np.array_equal(numbers.copy_to_host(), 2 * np.arange(100.0))
+
+    after = cuda.device_array(256, np.int32)
+    shifted[4, 64](cuda.device_array(256, np.int32), after)
+    assert np.array_equal(after.copy_to_host(), (np.arange(256) + 100) % 256)
     print("ok numba")
 
 
