@@ -13,6 +13,7 @@
 mod built_in;
 mod consumer;
 mod control;
+mod cuda;
 mod decode;
 mod dispositions;
 mod embedded;

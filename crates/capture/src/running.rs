@@ -23,6 +23,7 @@ use crate::CaptureError;
 use crate::built_in::BuiltIn;
 use crate::consumer::{Consumer, Losses};
 use crate::control::ControlOptions;
+use crate::cuda::CudaSeen;
 use crate::decode::{Decoder, TemplateStep};
 use crate::dispositions::{LeftToTheProgram, send};
 use crate::follow::Followed;
@@ -58,6 +59,7 @@ pub struct Running {
     looks_left: usize,
     end_delivered: bool,
     seen: Seen,
+    cuda: CudaSeen,
     control: ControlOptions,
     limiter: Limiter,
     unordered: Unordered,
@@ -132,6 +134,7 @@ impl Running {
             looks_left: LOOKS_AFTER_END,
             end_delivered: false,
             seen: Seen::default(),
+            cuda: CudaSeen::default(),
             limiter: Limiter::new(&control),
             unordered: Unordered::default(),
             control,
@@ -237,7 +240,7 @@ impl Running {
             let remarks = self.limiter.remarks(self.consumer.control(), counts);
             let within = self.unordered.within().unwrap_or(0);
             let order = (self.seen.threads > 1).then(|| Note::thread_order(within));
-            let remarks = remarks.into_iter().chain(order);
+            let remarks = remarks.into_iter().chain(order).chain(self.cuda.remark());
             self.remarks.extend(remarks.map(Event::Note));
         }
         if let Some(event) = self.remarks.pop_front() {
@@ -592,6 +595,9 @@ impl Running {
             self.seen.names |= !process.instrumented;
             let replaced = self.consumer.replaced(process.pid, u32::from(process.id.0));
             self.unfinished.extend(replaced);
+        }
+        if let Event::Module(module) = event {
+            self.cuda.add(&module.path);
         }
         if let Event::Thread(thread) = event {
             self.seen.threads = self.seen.threads.max(u64::from(thread.id.0) + 1);

@@ -179,6 +179,35 @@ fn code_whose_other_mapping_moves_is_translated_again() {
 }
 
 #[test]
+fn library_of_cuda_that_is_loaded_later_is_remarked_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let library = path("libcuda.so.1");
+    std::fs::write(
+        path("library.c"),
+        "int cuInit(unsigned flags) { return 100 + flags; }",
+    )
+    .unwrap();
+    let source = format!(
+        "#include <dlfcn.h>\nint main(void) {{ void *library = dlopen(\"{}\", RTLD_NOW);\n\
+         return ((int (*)(unsigned))dlsym(library, \"cuInit\"))(0) != 100; }}\n",
+        library.display()
+    );
+    std::fs::write(path("loads.c"), source).unwrap();
+    for arguments in [
+        vec!["-shared", "-fPIC", "-o", "libcuda.so.1", "library.c"],
+        vec!["-o", "loads", "loads.c", "-ldl"],
+    ] {
+        let mut gcc = Command::new("gcc");
+        let built = gcc.current_dir(folder.path()).args(arguments).status();
+        assert!(built.unwrap().success());
+    }
+    let seen = same_but_remarks(&path("loads"));
+    assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
+    assert_eq!(seen.remarks, ["host-only"]);
+}
+
+#[test]
 fn exec_by_a_later_thread_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..5 {
