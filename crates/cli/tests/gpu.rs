@@ -108,6 +108,41 @@ fn results_and_stream_are_written_and_the_same_on_any_number_of_threads() {
     assert_eq!(singles(&place.read("z.raw"))[199], 199.0 * 5.0);
 }
 
+/// A block of an H100 has 1 KiB more shared memory than it asks for: two of 100 KiB fit into 228.
+#[test]
+fn occupancy_is_shown_and_known_of_the_stream() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let rest = [
+        "--shared",
+        "100K",
+        "--arg",
+        "200",
+        "--arg",
+        "2.5",
+        "--arg",
+        "ramp:f32:200",
+        "--arg",
+        "zeros:f32:200",
+    ];
+    let out = ["-o", "k.rlwarp"];
+    let run = place.run(&with(&[&rest[..], &out].concat())).succeeds();
+    run.prints(&[
+        "grid 4, block 64, 0 B of static and 100 KiB of dynamic shared memory",
+        "occupancy at most 6.25 % (limited by shared memory",
+    ]);
+    let pascal = [&rest[..], &["--gpu-model", "pascal"]].concat();
+    let run = place.run(&with(&pascal)).succeeds();
+    run.prints(&["a block does not fit"]);
+    let report = ["gpu", "report", "k.rlwarp", "-q", "--json", "k.json"];
+    place.run(&report).succeeds();
+    let json: serde_json::Value = serde_json::from_str(&place.text("k.json")).unwrap();
+    let launched = &json["by_kernel"][0]["configurations"][0];
+    assert_eq!(launched["block"], serde_json::json!([64, 1, 1]));
+    assert_eq!(launched["dynamic_shared_bytes"], 100 << 10);
+    assert_eq!(launched["occupancy"]["blocks"], 2);
+}
+
 #[test]
 fn a_description_runs_launches_on_the_same_memory() {
     let place = Place::new();

@@ -1,9 +1,8 @@
 //! [`AdvisedKernels`]: the analyses of the crate `gpu-advisor`, on the kernels of a run.
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BlockUse, BranchExecutions,
-    BranchReport, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
-    LeftOutAccesses,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BranchExecutions, BranchReport,
+    GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LeftOutAccesses,
 };
 use reuselens_ptx::{
     BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats, WarpAccess,
@@ -94,11 +93,7 @@ impl KernelWatch for AdvisedKernels {
         context: &LaunchContext,
     ) -> Result<(), String> {
         let record = launch_record(kernel, launch);
-        let used = BlockUse {
-            shared_bytes: kernel.shared_bytes() + launch.shared,
-            has_exchange: kernel.has_exchange(),
-        };
-        self.advisor.begin_with(&record, context.clone(), used);
+        self.advisor.begin(&record, context.clone());
         Ok(())
     }
 

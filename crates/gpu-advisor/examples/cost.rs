@@ -108,6 +108,7 @@ fn cost(shape: &Shape, options: AdvisorOptions) -> f64 {
         kernel: "kernel".to_owned(),
         grid: Extent::line(BLOCKS),
         block: Extent::line(WARPS * 32),
+        used: None,
         sites: [].into(),
     };
     let begun = processor_time();

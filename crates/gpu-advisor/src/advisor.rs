@@ -12,8 +12,8 @@ use crate::kernel::KernelTotals;
 use crate::neighbours::{KeptBlocks, is_chosen};
 use crate::tally::Tally;
 use crate::{
-    AdvisorOptions, BlockUse, BranchReport, InstructionCounts, KernelReport, LaunchContext,
-    LeftOutAccesses,
+    AdvisorOptions, BranchReport, InstructionCounts, KernelReport, LaunchConfiguration,
+    LaunchContext, LeftOutAccesses,
 };
 
 /// Analyses launches, one after the other, and sums them by kernel and call path.
@@ -41,6 +41,7 @@ pub struct Advisor {
 struct Running {
     kernel: usize,
     setup: Arc<LaunchSetup>,
+    configuration: LaunchConfiguration,
     warps: u64,
     /// The launch, its number, and accesses of its first blocks, if threads are to be mapped.
     mapped: Option<(Launch, u64, KeptBlocks)>,
@@ -64,19 +65,11 @@ impl Advisor {
         }
     }
 
-    /// As [`begin_with`](Self::begin_with), of blocks without shared memory whose threads exchange
-    /// nothing.
+    /// A kernel is about to run. A launch before it that was not ended ends now. What its blocks
+    /// use is in the launch; where it is not known, they have no shared memory and exchange nothing.
     pub fn begin(&mut self, launch: &Launch, context: LaunchContext) {
-        self.begin_with(launch, context, BlockUse::default());
-    }
-
-    /// A kernel is about to run, whose blocks use this. A launch before it that was not ended ends
-    /// now.
-    pub fn begin_with(&mut self, launch: &Launch, context: LaunchContext, used: BlockUse) {
-        let BlockUse {
-            shared_bytes,
-            has_exchange,
-        } = used;
+        let used = launch.used.unwrap_or_default();
+        let (shared_bytes, has_exchange) = (used.shared(), used.has_exchange);
         self.end_running();
         let kernel = self.kernel(launch, context.call_path);
         if let Some(caches) = &mut self.caches {
@@ -90,6 +83,7 @@ impl Advisor {
             kernel,
             mapped: is_mapped.then(|| (launch.clone(), number, KeptBlocks::default())),
             setup: Arc::new(LaunchSetup::new(self.options, context)),
+            configuration: LaunchConfiguration::of(launch),
             warps: launch.warps(),
             tally: Tally::default(),
             branches: BranchReport::default(),
@@ -191,6 +185,7 @@ impl Advisor {
             running.tally.objects.merge(&caches.objects);
             (caches.report, oracle)
         });
+        kernel.configured(running.configuration, instructions.is_some());
         kernel.add(
             running.tally,
             caches,

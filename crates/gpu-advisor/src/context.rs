@@ -24,17 +24,6 @@ impl ObjectRange {
     }
 }
 
-/// What the blocks of a launch use beside memory of the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockUse {
-    /// Bytes of shared memory of a block: they limit how many blocks the cache model holds at the
-    /// same time.
-    pub shared_bytes: u64,
-    /// Whether threads exchange data by barriers, shuffles, votes or the like: no other order of
-    /// threads is proposed then, for the work of threads cannot change places.
-    pub has_exchange: bool,
-}
-
 /// What the host side knows of a launch when it begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchContext {

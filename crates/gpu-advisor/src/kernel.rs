@@ -8,12 +8,13 @@ use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 use crate::caches::bypassing_sites;
 use crate::left_out;
 use crate::neighbours::KeptBlocks;
+use crate::occupancy::Configurations;
 use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
-    CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchMetric,
-    LaunchStatistics, LeftOutAccesses, MappingReport, ObjectReport, ReuseCounts, ReuseReport,
-    SiteReport,
+    CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchConfiguration,
+    LaunchMetric, LaunchStatistics, LeftOutAccesses, MappingReport, ObjectReport, ReuseCounts,
+    ReuseReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -33,6 +34,7 @@ pub(crate) struct KernelTotals {
     left_out: Vec<LeftOutAccesses>,
     instructions: InstructionCounts,
     launches: LaunchStatistics,
+    configurations: Configurations,
     /// Launches that began.
     begun: u64,
     mapping: Option<MappingReport>,
@@ -62,6 +64,7 @@ impl KernelTotals {
             left_out: Vec::new(),
             instructions: InstructionCounts::default(),
             launches: LaunchStatistics::default(),
+            configurations: Configurations::default(),
             begun: 0,
             mapping: None,
             mapped_digest: None,
@@ -100,6 +103,11 @@ impl KernelTotals {
     /// Adds accesses that a launch has left out.
     pub fn left_out(&mut self, accesses: &[LeftOutAccesses]) {
         left_out::add(&mut self.left_out, accesses);
+    }
+
+    /// A launch with this configuration has ended, well or not.
+    pub fn configured(&mut self, configuration: LaunchConfiguration, is_well: bool) {
+        self.configurations.add(configuration, is_well);
     }
 
     /// Adds a launch; `instructions` are none if it was stopped, and it is not counted then.
@@ -155,6 +163,8 @@ impl KernelTotals {
     /// What is known of the launches.
     pub fn report(mut self, options: &AdvisorOptions) -> KernelReport {
         let bypass = options.reuse.then(|| self.bypass(options));
+        let configurations = std::mem::take(&mut self.configurations);
+        let (configurations, other_configurations) = configurations.report(&options.model);
         let objects = std::mem::take(&mut self.objects);
         let constants = objects.values().filter(|tally| tally.is_constant);
         let constants = constants.map(|tally| tally.object);
@@ -173,6 +183,8 @@ impl KernelTotals {
             kernel: self.name,
             call_path: self.call_path,
             launches: self.launches,
+            configurations,
+            other_configurations,
             instructions: self.instructions,
             spaces: tally.spaces,
             global: tally.global(),

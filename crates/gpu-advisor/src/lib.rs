@@ -32,6 +32,7 @@ mod left_out;
 mod metrics;
 mod model;
 mod neighbours;
+mod occupancy;
 mod options;
 mod order;
 mod places;
@@ -52,7 +53,7 @@ pub use branches::{
 pub use by_kind::{ByKind, RequestSums};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};
 pub use caches::{CacheCounts, CacheReport};
-pub use context::{BlockUse, LaunchContext, ObjectRange};
+pub use context::{LaunchContext, ObjectRange};
 pub use counts::{GlobalCounts, LINE_BYTES, SECTOR_BYTES};
 pub use divergence::{DegreeHistograms, MAX_DEGREE};
 pub use heat::{HEAT_PARTS, HeatMap};
@@ -65,6 +66,7 @@ pub use left_out::LeftOutAccesses;
 pub use metrics::{KernelMetric, metrics};
 pub use model::{CacheShape, GpuModel, StorePolicy};
 pub use neighbours::{MappingReport, OrderCounts};
+pub use occupancy::{ConfiguredLaunches, LaunchConfiguration, Occupancy, OccupancyLimit};
 pub use options::AdvisorOptions;
 pub use report::{
     InstructionCounts, KernelReport, ObjectCounts, ObjectReport, SiteCounts, SiteReport,

@@ -34,8 +34,12 @@ pub struct GpuModel {
     pub warps_per_sm: u32,
     /// Bytes of shared memory of an SM.
     pub shared_per_sm: u64,
+    /// The most bytes of shared memory of a block, with those that are reserved.
+    pub shared_per_block: u64,
     /// Bytes of shared memory that each block takes beside its own.
     pub shared_reserved: u64,
+    /// Bytes of which the shared memory of a block is a multiple.
+    pub shared_granularity: u64,
     /// The L1 cache of an SM.
     pub l1: CacheShape,
     /// The L2 cache, which all SMs share.
@@ -53,7 +57,9 @@ impl GpuModel {
         blocks_per_sm: 32,
         warps_per_sm: 64,
         shared_per_sm: 228 << 10,
+        shared_per_block: 228 << 10,
         shared_reserved: 1 << 10,
+        shared_granularity: 128,
         l1: CacheShape {
             bytes: 192 << 10,
             ways: 16,
@@ -72,7 +78,9 @@ impl GpuModel {
         blocks_per_sm: 32,
         warps_per_sm: 64,
         shared_per_sm: 64 << 10,
+        shared_per_block: 48 << 10,
         shared_reserved: 0,
+        shared_granularity: 256,
         l1: CacheShape {
             bytes: 24 << 10,
             ways: 16,
@@ -91,7 +99,9 @@ impl GpuModel {
         blocks_per_sm: 16,
         warps_per_sm: 64,
         shared_per_sm: 48 << 10,
+        shared_per_block: 48 << 10,
         shared_reserved: 0,
+        shared_granularity: 256,
         l1: CacheShape {
             bytes: 16 << 10,
             ways: 4,
@@ -108,10 +118,22 @@ impl GpuModel {
     /// fewer, are not known here: PTX has no number of them. 1 at least.
     pub fn resident_blocks(&self, warps_per_block: u64, shared_bytes: u64) -> u32 {
         let by_warps = u64::from(self.warps_per_sm) / warps_per_block.max(1);
-        let shared = shared_bytes.saturating_add(self.shared_reserved);
-        let by_shared = self.shared_per_sm / shared.max(1);
+        let by_shared = self.blocks_by_shared(shared_bytes);
         let blocks = by_warps.min(by_shared).min(self.blocks_per_sm.into());
         (blocks as u32).max(1)
+    }
+
+    /// Blocks with these bytes of shared memory for which an SM has enough of it; 0 if a block has
+    /// more than it may.
+    pub(crate) fn blocks_by_shared(&self, shared_bytes: u64) -> u64 {
+        let bytes = shared_bytes.saturating_add(self.shared_reserved);
+        if bytes > self.shared_per_block {
+            return 0;
+        }
+        match bytes.next_multiple_of(self.shared_granularity) {
+            0 => u64::MAX,
+            bytes => self.shared_per_sm / bytes,
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::{
-    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, DegreeHistograms,
-    GlobalCounts, HeatMap, LaunchStatistics, LeftOutAccesses, MappingReport, RequestSums,
-    ReuseReport, ReuseSums,
+    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, ConfiguredLaunches,
+    DegreeHistograms, GlobalCounts, HeatMap, LaunchStatistics, LeftOutAccesses, MappingReport,
+    RequestSums, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -128,6 +128,10 @@ pub struct KernelReport {
     pub call_path: u32,
     /// Statistics over the launches.
     pub launches: LaunchStatistics,
+    /// How they were launched, in the order of the first launches; 64 configurations at most.
+    pub configurations: Vec<ConfiguredLaunches>,
+    /// Launches with a configuration that is not among those.
+    pub other_configurations: u64,
     /// Instructions of all launches where they are known.
     pub instructions: InstructionCounts,
     /// Memory instructions of all launches.

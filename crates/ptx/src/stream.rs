@@ -78,6 +78,11 @@ pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
         kernel: kernel.name().to_owned(),
         grid: extent(launch.grid),
         block: extent(launch.block),
+        used: Some(warp::BlockUse {
+            static_shared: kernel.shared_bytes(),
+            dynamic_shared: launch.shared,
+            has_exchange: kernel.has_exchange(),
+        }),
         sites: warp_sites(kernel),
     }
 }

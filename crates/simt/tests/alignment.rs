@@ -62,6 +62,7 @@ fn read(records: &[Record], alignment: Alignment) -> KernelRun {
         kernel: "k".into(),
         grid: Extent::line(1),
         block: Extent::line(WARPS * 32),
+        used: None,
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();

@@ -78,6 +78,7 @@ fn load(accesses: &[ThreadAccess], apart: u64, loading: Loading) -> KernelRun {
         kernel: "k".into(),
         grid: Extent::line(7),
         block: Extent::line(96),
+        used: None,
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();
@@ -317,6 +318,7 @@ fn items_beyond_half_of_the_memory_are_refused() {
         kernel: "k".into(),
         grid: Extent::line(1),
         block: Extent::line(32),
+        used: None,
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();

@@ -1,5 +1,6 @@
 //! [`Launch`]: one launch of a kernel, which a stream delivers before the records of its memory
-//! instructions; with its grid and block sizes ([`Extent`]) and its instructions ([`KernelSite`]).
+//! instructions; with its grid and block sizes ([`Extent`]), what its blocks use ([`BlockUse`]) and
+//! its instructions ([`KernelSite`]).
 
 use std::sync::Arc;
 
@@ -25,6 +26,25 @@ impl Extent {
         (self.x as u64)
             .saturating_mul(self.y as u64)
             .saturating_mul(self.z as u64)
+    }
+}
+
+/// What a block of a launch uses beside memory of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BlockUse {
+    /// Bytes of shared memory that the kernel declares.
+    pub static_shared: u64,
+    /// Bytes of shared memory that the launch adds.
+    pub dynamic_shared: u64,
+    /// Whether threads exchange data by barriers, shuffles, votes or the like: the work of two
+    /// threads cannot change places then.
+    pub has_exchange: bool,
+}
+
+impl BlockUse {
+    /// Bytes of shared memory.
+    pub const fn shared(self) -> u64 {
+        self.static_shared.saturating_add(self.dynamic_shared)
     }
 }
 
@@ -60,6 +80,8 @@ pub struct Launch {
     pub grid: Extent,
     /// Threads of a block.
     pub block: Extent,
+    /// What a block uses; `None` if it is not known.
+    pub used: Option<BlockUse>,
     /// The kernel's memory instructions, in their order in the code. Empty if the code is not
     /// known: sites' numbers are still in the order of the code then. Launches of one kernel share
     /// them where they can.

@@ -23,6 +23,6 @@ mod source;
 
 pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
-pub use launch::{DeviceCall, Extent, KernelSite, Launch};
+pub use launch::{BlockUse, DeviceCall, Extent, KernelSite, Launch};
 pub use memory::{Recorded, WarpStream};
 pub use source::{Collector, RecordPiece, WarpSink, WarpSource, WarpStep, open_warps};

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
 use reuselens_warp::{
-    DeviceCall, Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
-    WarpSource, WarpStep, WarpStream, accelsim, file,
+    BlockUse, DeviceCall, Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind,
+    WarpSink, WarpSource, WarpStep, WarpStream, accelsim, file,
 };
 
 const SITES: u32 = 5;
@@ -26,6 +26,7 @@ fn launch(kernel: &str) -> Launch {
         kernel: kernel.to_owned(),
         grid: Extent { x: 3, y: 2, z: 1 },
         block: Extent::line(96),
+        used: None,
         sites: (0..SITES).map(site).collect(),
     }
 }
@@ -48,12 +49,27 @@ prop_compose! {
     }
 }
 
+fn block_use() -> impl Strategy<Value = Option<BlockUse>> {
+    let used = (any::<u64>(), any::<u64>(), any::<bool>());
+    prop::option::of(
+        used.prop_map(|(static_shared, dynamic_shared, has_exchange)| BlockUse {
+            static_shared,
+            dynamic_shared,
+            has_exchange,
+        }),
+    )
+}
+
 fn stream() -> impl Strategy<Value = WarpStream> {
     let batches = prop::collection::vec(prop::collection::vec(access(), 1..40), 0..6);
-    prop::collection::vec(batches, 0..3).prop_map(|launches| {
+    prop::collection::vec((block_use(), batches), 0..3).prop_map(|launches| {
         let mut stream = WarpStream::new();
-        for batches in launches {
-            stream.launch(&launch("k")).unwrap();
+        for (used, batches) in launches {
+            let launch = Launch {
+                used,
+                ..launch("k")
+            };
+            stream.launch(&launch).unwrap();
             for accesses in batches {
                 let mut batch = WarpBatch::new();
                 accesses.iter().for_each(|access| batch.push(access));
@@ -247,7 +263,7 @@ fn file_of_version_2_is_read_as_one_phase() {
     assert!(error.is_none(), "{error:?}");
     assert_eq!(back, stream(&access));
     let refused = reader(&with_version(old, 1)).err().unwrap().to_string();
-    assert!(refused.contains("versions 2 to 3"), "{refused}");
+    assert!(refused.contains("versions 2 to 4"), "{refused}");
     access.phase = 7;
     let (back, _) = read(&mut reader(&write(&stream(&access), false)).unwrap());
     assert_eq!(back.launches[0].batches[0].rows().next().unwrap().phase, 7);

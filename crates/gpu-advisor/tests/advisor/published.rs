@@ -90,6 +90,7 @@ fn syrk() -> KernelReport {
     }
     let launch = Launch {
         block: Extent { x: 32, y: 8, z: 1 },
+        used: None,
         ..launch(1, 32)
     };
     let mut advisor = Advisor::new(kepler());

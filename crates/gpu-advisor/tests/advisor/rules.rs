@@ -2,11 +2,11 @@
 
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockUse, BranchExecutions, BranchReport, CopySum, Direction,
-    GpuModel, InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, LeftOutAccesses,
+    Advisor, AdvisorOptions, BranchExecutions, BranchReport, CopySum, Direction, GpuModel,
+    InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, LeftOutAccesses,
     MemoryObject, ObjectRange, OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
 };
-use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
+use reuselens_warp::{BlockUse, DeviceCall, KernelSite, Launch, Space, WarpKind};
 
 use crate::support::{Record, launch, run};
 
@@ -481,15 +481,20 @@ fn threads_that_exchange_data_stay_where_they_are() {
         [(0, true, false), (128, false, false), (0, false, true)]
     {
         let used = BlockUse {
-            shared_bytes,
+            static_shared: shared_bytes,
+            dynamic_shared: 0,
             has_exchange,
+        };
+        let launch = Launch {
+            used: Some(used),
+            ..launch(4, 64)
         };
         let mut records = gather(scattered);
         if with_access {
             records.push(access(1, 9, Space::Shared, |lane| 4 * lane));
         }
         let mut advisor = Advisor::new(options);
-        advisor.begin_with(&launch(4, 64), context(), used);
+        advisor.begin(&launch, context());
         for block in 0..4 {
             let mut open = advisor.open().unwrap();
             for record in records.iter().filter(|record| record.block == block) {

@@ -71,6 +71,7 @@ pub fn launch(blocks: u32, threads: u32) -> Launch {
         kernel: "kernel".to_owned(),
         grid: Extent::line(blocks),
         block: Extent::line(threads),
+        used: None,
         sites: [].into(),
     }
 }

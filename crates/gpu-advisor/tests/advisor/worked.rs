@@ -3,11 +3,11 @@
 
 use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BasicBlockExecutions, BlockUse, BranchExecutions, BranchReport,
-    BypassOracle, GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
-    LaunchMetric, Statistic, StorePolicy, metrics,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, BypassOracle,
+    GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LaunchMetric,
+    Statistic, StorePolicy, metrics,
 };
-use reuselens_warp::WarpKind;
+use reuselens_warp::{BlockUse, Launch, WarpKind};
 
 fn report(records: &[Record]) -> KernelReport {
     let context = LaunchContext::default();
@@ -132,12 +132,15 @@ fn shared_memory_limits_the_blocks_of_a_multiprocessor() {
     };
     let waves = |shared_bytes| {
         let mut advisor = Advisor::new(options);
-        let launch = launch(2, 32);
         let used = BlockUse {
-            shared_bytes,
+            static_shared: shared_bytes,
             ..BlockUse::default()
         };
-        advisor.begin_with(&launch, LaunchContext::default(), used);
+        let launch = Launch {
+            used: Some(used),
+            ..launch(2, 32)
+        };
+        advisor.begin(&launch, LaunchContext::default());
         for _ in 0..2 {
             let block = advisor.open().unwrap();
             advisor.close(block);

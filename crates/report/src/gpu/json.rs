@@ -1,12 +1,12 @@
 //! [`gpu_json`]: a run of a GPU program as JSON, schema `reuselens-gpu/1`.
 
 use reuselens_gpu_advisor::{
-    BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, HeatMap, KernelReport,
-    LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SiteReport,
-    metrics,
+    BankCounts, BypassReport, CacheCounts, ConfiguredLaunches, DegreeHistograms, GlobalCounts,
+    HeatMap, KernelReport, LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts,
+    ReuseSums, SiteReport, metrics,
 };
 use reuselens_locality::Log2Histogram;
-use reuselens_warp::DeviceCall;
+use reuselens_warp::{DeviceCall, Extent};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -95,6 +95,8 @@ fn kernel_sum(sum: &KernelSum) -> Value {
     json!({
         "kernel": sum.name,
         "launches": sum.launches,
+        "configurations": configurations(&sum.configurations),
+        "other_configurations": sum.other_configurations,
         "warp_instructions": sum.instructions.warps,
         "thread_instructions": sum.instructions.threads,
         "global": global(&sum.global),
@@ -149,6 +151,8 @@ fn kernel(report: &KernelReport) -> Value {
         "kernel": report.kernel,
         "call_path": report.call_path,
         "launches": report.launches.launches,
+        "configurations": configurations(&report.configurations),
+        "other_configurations": report.other_configurations,
         "metrics": metrics,
         "statistics": statistics(report),
         "divergence": {
@@ -199,6 +203,32 @@ fn kernel(report: &KernelReport) -> Value {
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),
     })
+}
+
+/// Launches by grid, block and shared memory, with the most warps that an SM can hold of them.
+fn configurations(launches: &[ConfiguredLaunches]) -> Value {
+    let extent = |Extent { x, y, z }: Extent| [x, y, z];
+    let one = |launches: &ConfiguredLaunches| {
+        let (configuration, occupancy) = (&launches.configuration, &launches.occupancy);
+        let used = configuration.used;
+        let limits = occupancy.limits().map(|limit| limit.name());
+        json!({
+            "launches": launches.launches,
+            "grid": extent(configuration.grid),
+            "block": extent(configuration.block),
+            "static_shared_bytes": used.map(|used| used.static_shared),
+            "dynamic_shared_bytes": used.map(|used| used.dynamic_shared),
+            "occupancy": {
+                "share": occupancy.share(),
+                "blocks": occupancy.blocks,
+                "warps": occupancy.warps,
+                "most_warps": occupancy.most_warps,
+                "limits": limits.collect::<Vec<_>>(),
+                "waves": occupancy.waves,
+            },
+        })
+    };
+    launches.iter().map(one).collect()
 }
 
 /// Count, mean, extremes and deviation over the launches of each metric that has values.

@@ -1,12 +1,16 @@
 //! Rows of the tables of a run, which text and page have in common: cells as text.
 
-use reuselens_gpu_advisor::{CacheCounts, CopySum, MemoryObject};
+use reuselens_gpu_advisor::{
+    CacheCounts, ConfiguredLaunches, CopySum, GpuModel, LaunchConfiguration, MemoryObject,
+    Occupancy,
+};
 use reuselens_units::Bytes;
+use reuselens_warp::Extent;
 
 use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, ShortNames};
 pub(super) use crate::advice::short_place;
-use crate::numbers::{DASH, count, or_dash, percent, ratio_percent};
+use crate::numbers::{DASH, count, noun, or_dash, percent, ratio_percent, significant};
 
 /// Heads of [`kernel`].
 pub(super) const KERNEL_HEADS: [&str; 10] = [
@@ -39,6 +43,94 @@ pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
         or_dash(sum.l1.as_ref(), hit_rate),
         or_dash(sum.l2.as_ref(), hit_rate),
     ]
+}
+
+/// Heads of [`configuration`].
+pub(super) const CONFIGURATION_HEADS: [&str; 9] = [
+    "kernel",
+    "launches",
+    "grid",
+    "block",
+    "static",
+    "dynamic",
+    "occupancy",
+    "limited by",
+    "waves",
+];
+
+/// Launches of a kernel with one configuration.
+pub(super) fn configuration(kernel: &str, launches: &ConfiguredLaunches) -> Vec<String> {
+    let (configuration, occupancy) = (&launches.configuration, &launches.occupancy);
+    let used = configuration.used.as_ref();
+    vec![
+        kernel.to_owned(),
+        count(launches.launches),
+        extent(configuration.grid),
+        extent(configuration.block),
+        or_dash(used, |used| Bytes(used.static_shared).to_string()),
+        or_dash(used, |used| Bytes(used.dynamic_shared).to_string()),
+        match occupancy.blocks {
+            0 => "does not fit".to_owned(),
+            _ => format!("≤ {}", ratio_percent(occupancy.share())),
+        },
+        limits(occupancy),
+        significant(occupancy.waves),
+    ]
+}
+
+/// What limits an occupancy.
+fn limits(occupancy: &Occupancy) -> String {
+    let limits: Vec<&str> = occupancy.limits().map(|limit| limit.name()).collect();
+    limits.join(", ")
+}
+
+/// How a kernel was launched, as a sentence, with the most warps of it that a multiprocessor of a
+/// GPU can hold.
+pub fn configuration_text(configuration: &LaunchConfiguration, model: &GpuModel) -> String {
+    let occupancy = configuration.occupancy(model);
+    let used = configuration.used.map_or_else(String::new, |used| {
+        let [known, added] = [used.static_shared, used.dynamic_shared].map(Bytes);
+        format!(", {known} of static and {added} of dynamic shared memory")
+    });
+    let fits = match occupancy.blocks {
+        0 => "a block does not fit".to_owned(),
+        _ => format!("occupancy at most {}", ratio_percent(occupancy.share())),
+    };
+    format!(
+        "grid {}, block {}{used}; {fits} (limited by {}; {}; registers are not known from PTX)",
+        extent(configuration.grid),
+        extent(configuration.block),
+        limits(&occupancy),
+        model.name,
+    )
+}
+
+/// The configurations of kernels, those of most launches of each first.
+pub(super) fn configurations(kernels: &[KernelSum]) -> Vec<Vec<String>> {
+    let of_kernel = |kernel: &KernelSum| {
+        let mut launches = kernel.configurations.clone();
+        launches.sort_by_key(|it| std::cmp::Reverse(it.launches));
+        let rows = launches.iter().map(|it| configuration(&kernel.name, it));
+        rows.collect::<Vec<_>>()
+    };
+    kernels.iter().flat_map(of_kernel).collect()
+}
+
+/// Sizes without the directions at the end that are 1.
+fn extent(Extent { x, y, z }: Extent) -> String {
+    match (y, z) {
+        (1, 1) => x.to_string(),
+        (y, 1) => format!("{x} × {y}"),
+        (y, z) => format!("{x} × {y} × {z}"),
+    }
+}
+
+/// What reports say of launches that the tables of configurations leave out; `None` if there are
+/// none.
+pub(super) fn other_configurations(kernels: &[KernelSum]) -> Option<String> {
+    let others: u64 = kernels.iter().map(|it| it.other_configurations).sum();
+    let others = (others > 0).then(|| noun(others, "launch", "launches"));
+    others.map(|others| format!("{others} with other configurations are not listed."))
 }
 
 /// Heads of [`line`].

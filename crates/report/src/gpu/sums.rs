@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::GpuRun;
 use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{
-    BankCounts, BranchReport, CacheCounts, GlobalCounts, HeatMap, InstructionCounts, KernelReport,
-    ObjectCounts, RequestSums, ReuseReport, SiteCounts, source_line,
+    BankCounts, BranchReport, CacheCounts, ConfiguredLaunches, GlobalCounts, HeatMap,
+    InstructionCounts, KernelReport, ObjectCounts, RequestSums, ReuseReport, SiteCounts,
+    source_line,
 };
 use reuselens_warp::DeviceCall;
 
@@ -63,6 +64,10 @@ pub(super) struct KernelSum {
     pub name: String,
     /// Launches that ended well.
     pub launches: u64,
+    /// How they were launched, in the order of the first launches.
+    pub configurations: Vec<ConfiguredLaunches>,
+    /// Launches with a configuration that is not among those.
+    pub other_configurations: u64,
     /// Instructions.
     pub instructions: InstructionCounts,
     /// Requests of global memory.
@@ -83,6 +88,17 @@ impl KernelSum {
     /// Adds the launches of a report.
     fn add(&mut self, report: &KernelReport) {
         self.launches += report.launches.launches;
+        for more in &report.configurations {
+            let known = self.configurations.iter_mut();
+            match known
+                .into_iter()
+                .find(|it| it.configuration == more.configuration)
+            {
+                Some(known) => known.launches += more.launches,
+                None => self.configurations.push(*more),
+            }
+        }
+        self.other_configurations += report.other_configurations;
         self.instructions.warps += report.instructions.warps;
         self.instructions.threads += report.instructions.threads;
         self.global.merge(&report.global);

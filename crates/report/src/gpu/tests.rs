@@ -7,7 +7,7 @@ use reuselens_gpu_advisor::{
     CopySum, Direction, GuardedExecutions, InstructionCounts, KernelNames, LaunchContext, Ledger,
     MemoryObject, ObjectRange, Origin, RunFacts, findings,
 };
-use reuselens_warp::{DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
+use reuselens_warp::{BlockUse, DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
 use serde_json::Value;
 
 use super::*;
@@ -27,6 +27,11 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         kernel: kernel.to_owned(),
         grid: Extent::line(1),
         block: Extent::line(32),
+        used: Some(BlockUse {
+            static_shared: 40 << 10,
+            dynamic_shared: 16 << 10,
+            has_exchange: false,
+        }),
         sites: [site(4), site(5)].into(),
     };
     let context = LaunchContext {
@@ -217,6 +222,72 @@ fn json_has_the_counts_and_begins_with_its_schema() {
     assert_eq!(json["copies"][0]["redundant_bytes"], 1 << 20);
     let sectors = &json["kernels"][0]["divergence"]["loads"]["sectors"];
     assert_eq!((&sectors[4], &sectors[32]), (&1.into(), &1.into()));
+}
+
+/// A block of one warp with 56 KiB of shared memory, of which an SM of an H100 holds four.
+#[test]
+fn launches_have_grid_block_shared_memory_and_occupancy() {
+    let run = run(&[128, 4]);
+    let summed = SummedRun::of(&run);
+    let json = parsed(&summed);
+    let both = &json["by_kernel"][0]["configurations"];
+    assert_eq!(both.as_array().unwrap().len(), 1, "{both}");
+    let one = &json["kernels"][1]["configurations"][0];
+    assert_eq!(
+        (&both[0]["launches"], &one["launches"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(one["grid"], serde_json::json!([1, 1, 1]));
+    assert_eq!(one["block"], serde_json::json!([32, 1, 1]));
+    assert_eq!(one["static_shared_bytes"], 40 << 10);
+    assert_eq!(one["dynamic_shared_bytes"], 16 << 10);
+    let occupancy = serde_json::json!({
+        "share": 0.0625,
+        "blocks": 4,
+        "warps": 4,
+        "most_warps": 64,
+        "limits": ["shared memory"],
+        "waves": 1.0 / (4.0 * 132.0),
+    });
+    assert_eq!(one["occupancy"], occupancy);
+    let text = gpu_text(&summed, &OPTIONS);
+    let row = text.lines().find(|line| line.contains("6.25 %")).unwrap();
+    let cells: Vec<&str> = row
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    let expected = [
+        "scale<float>",
+        "2",
+        "1",
+        "32",
+        "40 KiB",
+        "16 KiB",
+        "≤ 6.25 %",
+        "shared memory",
+        "0.00",
+    ];
+    assert_eq!(cells, expected, "{text}");
+    let page = gpu_page(&summed, &GpuPageOptions::default());
+    assert!(page.contains("data-head=\"dynamic\">16 KiB<"), "{page}");
+    assert!(page.contains("data-head=\"occupancy\">≤ 6.25 %<"), "{page}");
+    assert!(
+        page.contains("data-head=\"limited by\">shared memory<"),
+        "{page}"
+    );
+}
+
+/// The 65th configuration of a kernel and those after it are counted together.
+#[test]
+fn configurations_that_are_not_kept_are_mentioned() {
+    let mut run = run(&[4]);
+    run.kernels[0].other_configurations = 7;
+    let summed = SummedRun::of(&run);
+    let left = "7 launches with other configurations are not listed.";
+    assert!(gpu_text(&summed, &OPTIONS).contains(left));
+    assert!(gpu_page(&summed, &GpuPageOptions::default()).contains(left));
+    assert_eq!(parsed(&summed)["by_kernel"][0]["other_configurations"], 7);
 }
 
 /// A line of `inner`, which the compiler put into `helper`, and that into the kernel.

@@ -37,6 +37,7 @@ pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
     writer.faults(&mut out);
     if !run.kernels.is_empty() {
         writer.kernels(&mut out);
+        writer.configurations(&mut out);
         writer.lines(&mut out);
         writer.objects(&mut out);
         writer.host(&mut out);
@@ -59,6 +60,10 @@ struct Writer<'a> {
 const KERNEL_LEGEND: &str = "lanes: active of the 32 of a warp, on average. diverged: executions of basic blocks in which \
 not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp accesses in global \
 memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors of loads that a model of the caches has.";
+
+const CONFIGURATION_LEGEND: &str = "static, dynamic: bytes of shared memory of a block that the kernel declares, and that the launch \
+adds. occupancy: warps that a multiprocessor can hold at the same time, of the most it can; an upper bound, for the \
+registers of a thread are not known from PTX. waves: how often the blocks fill all multiprocessors.";
 
 impl Writer<'_> {
     fn faults(&self, out: &mut String) {
@@ -107,6 +112,27 @@ impl Writer<'_> {
             self.paint,
         );
         self.soft(out, KERNEL_LEGEND);
+    }
+
+    fn configurations(&self, out: &mut String) {
+        let mut cells = rows::configurations(&self.summed.kernels);
+        let more = cells.len().saturating_sub(self.top);
+        cells.truncate(self.top);
+        heading(out, "Launch configurations", "", self.width, self.paint);
+        table(
+            out,
+            &columns(&rows::CONFIGURATION_HEADS, &[0, 7]),
+            &cells,
+            self.width,
+            self.paint,
+        );
+        if more > 0 {
+            self.soft(out, &format!("{more} more are on the page."));
+        }
+        if let Some(others) = rows::other_configurations(&self.summed.kernels) {
+            self.soft(out, &others);
+        }
+        self.soft(out, CONFIGURATION_LEGEND);
     }
 
     fn lines(&self, out: &mut String) {

@@ -50,6 +50,7 @@ pub fn stream(
         kernel: kernel.name().to_owned(),
         grid: Extent::line(blocks),
         block: Extent::line(threads),
+        used: None,
         sites: kernel.sites().iter().map(site).collect(),
     })?;
     let mut batch = WarpBatch::new();

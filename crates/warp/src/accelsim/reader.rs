@@ -120,6 +120,7 @@ impl KernelReader {
             kernel,
             grid,
             block,
+            used: None,
             sites: [].into(),
         })
     }

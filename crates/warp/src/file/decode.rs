@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use crate::file::encode::{
-    ALL_LANES, BATCH, BATCH_WITH_PHASES, EVEN, LAUNCH, LAUNCH_WITH_CALLS, Memory, NEXT_POSITION,
-    NEXT_SITE, PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
+    ALL_LANES, BATCH, BATCH_WITH_PHASES, EVEN, LAUNCH, LAUNCH_WITH_CALLS, LAUNCH_WITH_USE, Memory,
+    NEXT_POSITION, NEXT_SITE, PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
 use crate::file::writer::MAX_RECORDS;
 use crate::launch::MAX_SITES;
-use crate::{DeviceCall, Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow};
+use crate::{
+    BlockUse, DeviceCall, Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow,
+};
 use reuselens_io::varint::{Cursor, Damage};
 
 /// A decoded piece of a chunk.
@@ -30,8 +32,9 @@ pub(super) fn piece(
     batch: &mut WarpBatch,
 ) -> Result<DecodedPiece, Damage> {
     match (cursor.byte()?, launched) {
-        (LAUNCH, _) => launch(cursor, false).map(DecodedPiece::Launch),
-        (LAUNCH_WITH_CALLS, _) => launch(cursor, true).map(DecodedPiece::Launch),
+        (kind @ (LAUNCH | LAUNCH_WITH_CALLS | LAUNCH_WITH_USE), _) => {
+            launch(cursor, kind).map(DecodedPiece::Launch)
+        }
         (BATCH, Some(launched)) => {
             let count = begin_batch(cursor, memory, batch)?;
             records(cursor, memory, launched, batch, count)?;
@@ -114,10 +117,14 @@ fn records(
     Ok(())
 }
 
-fn launch(cursor: &mut Cursor<'_>, has_calls: bool) -> Result<Launch, Damage> {
+fn launch(cursor: &mut Cursor<'_>, kind: u8) -> Result<Launch, Damage> {
     let kernel = cursor.text()?;
     let grid = extent(cursor)?;
     let block = extent(cursor)?;
+    let used = match kind {
+        LAUNCH_WITH_USE => Some(block_use(cursor)?),
+        _ => None,
+    };
     let count: usize = cursor.small()?;
     if count > MAX_SITES {
         return Err(Damage("a kernel claims more instructions than any has"));
@@ -126,9 +133,9 @@ fn launch(cursor: &mut Cursor<'_>, has_calls: bool) -> Result<Launch, Damage> {
     for _ in 0..count {
         let place = cursor.text()?;
         let text = cursor.text()?;
-        let calls = match has_calls {
-            true => calls(cursor)?,
-            false => Arc::default(),
+        let calls = match kind {
+            LAUNCH => Arc::default(),
+            _ => calls(cursor)?,
         };
         sites.push(KernelSite { place, text, calls });
     }
@@ -136,7 +143,16 @@ fn launch(cursor: &mut Cursor<'_>, has_calls: bool) -> Result<Launch, Damage> {
         kernel,
         grid,
         block,
+        used,
         sites: sites.into(),
+    })
+}
+
+fn block_use(cursor: &mut Cursor<'_>) -> Result<BlockUse, Damage> {
+    Ok(BlockUse {
+        static_shared: cursor.number()?,
+        dynamic_shared: cursor.number()?,
+        has_exchange: cursor.byte()? != 0,
     })
 }
 

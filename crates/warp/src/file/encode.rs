@@ -8,6 +8,8 @@ use reuselens_io::varint::{put, put_bytes, put_signed};
 pub(super) const LAUNCH: u8 = 0;
 /// A launch of a kernel with calls of device functions.
 pub(super) const LAUNCH_WITH_CALLS: u8 = 2;
+/// A launch of a kernel with what its blocks use, and with calls of device functions.
+pub(super) const LAUNCH_WITH_USE: u8 = 4;
 /// Records follow.
 pub(super) const BATCH: u8 = 1;
 /// Changes of phases follow, then records.
@@ -116,13 +118,22 @@ pub(super) fn kind_of(row: &WarpRow<'_>) -> u32 {
 
 /// Appends a launch.
 pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
-    let has_calls = launch.sites.iter().any(|site| !site.calls.is_empty());
-    out.push(if has_calls { LAUNCH_WITH_CALLS } else { LAUNCH });
+    let has_calls = launch.used.is_some() || launch.sites.iter().any(|site| !site.calls.is_empty());
+    out.push(match (launch.used, has_calls) {
+        (Some(_), _) => LAUNCH_WITH_USE,
+        (None, true) => LAUNCH_WITH_CALLS,
+        (None, false) => LAUNCH,
+    });
     put_bytes(out, launch.kernel.as_bytes());
     for Extent { x, y, z } in [launch.grid, launch.block] {
         for size in [x, y, z] {
             put(out, size.into());
         }
+    }
+    if let Some(used) = launch.used {
+        put(out, used.static_shared);
+        put(out, used.dynamic_shared);
+        out.push(used.has_exchange.into());
     }
     put(out, launch.sites.len() as u64);
     for site in &launch.sites[..] {

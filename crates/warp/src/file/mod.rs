@@ -9,6 +9,8 @@
 //!         | 1  count  record…                            at most 1 Mi records
 //!         | 2  launch, as 0: each site with the calls of device functions that lead there
 //!         | 3  count  changes  change…  record…          as 1, with the records' phases
+//!         | 4  launch, as 2, with what a block uses before the sites:
+//!              static and dynamic bytes of shared memory, and 1 if its threads exchange data
 //! change  = records since the last change  step of the phase
 //! record  = tag  [site]  [block, warp]  [position]  [mask]  first address  [stride | differences]
 //! ending  = chunks, launches, records, accesses before it (varints)
@@ -20,7 +22,8 @@
 //! first address. Predictions are reset with each piece, so that pieces can be made on several
 //! threads ([`Records`]). The phase of a record is that of the record before it in the piece, and 0
 //! in the first, unless there is a change; where it changes, each warp's next position is predicted
-//! to be 1. Version 2 has no phases, and is read as if all were 0.
+//! to be 1. Version 2 has no phases, and is read as if all were 0; what a block uses is known from
+//! version 4 on.
 //!
 //! Each chunk can be decoded alone, so a file that was cut off is read up to its last complete
 //! chunk. All lengths are bounded before memory is allocated, and all stored

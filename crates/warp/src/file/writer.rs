@@ -24,7 +24,7 @@ pub(super) const MAX_RECORDS: usize = 1 << 20;
 /// The most bytes of a launch's texts.
 const MAX_LAUNCH: usize = 64 << 20;
 const MAX_DESCRIPTION: usize = 16 << 10;
-pub(super) const VERSION: u16 = 3;
+pub(super) const VERSION: u16 = 4;
 /// The oldest version that is read: it has no phases.
 pub(super) const OLDEST_VERSION: u16 = 2;
 pub(super) const FIXED: usize = 16;

@@ -34,6 +34,10 @@ const KERNELS: &str = "Launches of one kernel together, those with most instruct
 32 of a warp, on average. <b>diverged</b>: executions of basic blocks in which not all threads of the warp took part. \
 <b>sectors/req</b>: sectors of 32 bytes that one instruction of a warp accesses in global memory; 4 where 32 threads access \
 neighbouring words of 4 bytes. <b>L1</b> and <b>L2</b>: share of the sectors of loads that a model of the caches has.";
+const CONFIGURATIONS: &str = "Launches by grid (blocks) and block (threads). <b>static</b> and <b>dynamic</b>: bytes of shared memory of \
+a block that the kernel declares, and that the launch adds. <b>occupancy</b>: warps that a multiprocessor can hold at the same \
+time, of the most it can. It is an upper bound, for the registers of a thread are not known from PTX. <b>limited by</b>: what \
+keeps the multiprocessor from holding one more block. <b>waves</b>: how often the blocks fill all multiprocessors.";
 const MEMORY: &str = "What moved between which memories. Requests are instructions of warps, counted exactly; what passes \
 the caches is from a model.";
 const DISTANCES: &str = "How many other lines of 128 bytes a block accesses between two uses of one, for loads; a store to \
@@ -82,6 +86,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
         cells,
         &[0],
     );
+    configurations(&mut out, kernels);
     page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
         memory_chart::write(out, summed);
     });
@@ -119,6 +124,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
     let links = [
         ("findings", "Findings"),
         ("kernels", "Kernels"),
+        ("configurations", "Occupancy"),
         ("memory", "Memory"),
         ("reuse", "Reuse"),
         ("source", "Source"),
@@ -226,6 +232,22 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
         );
     }
     out.push_str("</dl>");
+}
+
+/// Appends how kernels were launched.
+fn configurations(out: &mut String, kernels: &[KernelSum]) {
+    let mut cells = rows::configurations(kernels);
+    let more = cells.len().saturating_sub(ROWS);
+    cells.truncate(ROWS);
+    let mut left = rows::other_configurations(kernels);
+    if more > 0 {
+        let others = left.map_or_else(String::new, |others| format!(" {others}"));
+        left = Some(format!("{more} more are in the JSON.{others}"));
+    }
+    let title = "Launch configurations and occupancy";
+    let about = ("configurations", title, CONFIGURATIONS);
+    let heads = &rows::CONFIGURATION_HEADS;
+    noted_section(out, about, heads, cells, &[0, 7], left);
 }
 
 fn objects(out: &mut String, summed: &SummedRun<'_>) {
