@@ -2,7 +2,8 @@
 
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BranchExecutions, BranchReport,
-    GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LeftOutAccesses,
+    ClassCounts, GuardedExecutions, InstructionCounts, InstructionExecutions, KernelReport,
+    LaunchContext, LeftOutAccesses,
 };
 use reuselens_ptx::{
     BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats, WarpAccess,
@@ -43,6 +44,7 @@ impl AdvisedKernels {
                 basic_blocks: basic_blocks(flow),
                 branches: branches(flow),
                 guarded: guarded(flow),
+                instructions: instructions(flow),
             });
         }
     }
@@ -163,6 +165,23 @@ fn guarded(flow: &FlowCounts) -> Vec<GuardedExecutions> {
             executions: it.warps,
             lanes: it.threads,
             lanes_off: it.threads - it.taken,
+        });
+    rows.collect()
+}
+
+fn instructions(flow: &FlowCounts) -> Vec<InstructionExecutions> {
+    let rows = (0..)
+        .zip(&flow.instructions)
+        .map(|(group, it)| InstructionExecutions {
+            group,
+            place: it.place.line(),
+            calls: it.place.calls(),
+            class: it.class,
+            counts: ClassCounts {
+                warps: it.warps,
+                threads: it.threads,
+                float_operations: it.float_operations,
+            },
         });
     rows.collect()
 }

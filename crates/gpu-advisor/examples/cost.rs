@@ -135,7 +135,7 @@ fn cost(shape: &Shape, options: AdvisorOptions) -> f64 {
     advisor.end(InstructionCounts::default());
     let reports = advisor.finish();
     let nanoseconds = processor_time() - begun;
-    let requests: u64 = reports[0].spaces.requests.iter().sum();
+    let requests: u64 = reports[0].mix.all().warps;
     nanoseconds / requests as f64
 }
 

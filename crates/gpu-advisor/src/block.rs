@@ -195,7 +195,8 @@ impl BlockAdvisor {
     /// Takes a record of the block. Those of a warp must come in their order.
     #[inline]
     pub fn record(&mut self, row: &WarpRow<'_>) {
-        self.tally.spaces.requests[row.space as usize] += 1;
+        let lanes = row.addresses.len() as u64;
+        self.tally.spaces.add(row.space, row.kind, lanes);
         match row.space {
             Space::Global => self.global(row),
             Space::Shared => self.shared(row),

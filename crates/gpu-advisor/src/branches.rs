@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_advice::SourcePlace;
-use reuselens_warp::DeviceCall;
+use reuselens_warp::{DeviceCall, InstructionClass};
 
-use crate::ratio;
+use crate::{ClassCounts, InstructionMix, ratio};
 
 /// Executions of a basic block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,22 @@ pub struct GuardedExecutions {
     pub lanes_off: u64,
 }
 
-/// The control flow of a kernel. Empty where it was not counted.
+/// Executions of the instructions of one class and source line, in one way of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionExecutions {
+    /// Number of the group of instructions in the kernel, in the order of the code.
+    pub group: u32,
+    /// The place of the first of them in the source; empty if that is not known.
+    pub place: Arc<str>,
+    /// The calls of device functions that lead there from the kernel.
+    pub calls: Arc<[DeviceCall]>,
+    /// What they are.
+    pub class: InstructionClass,
+    /// How often they were executed.
+    pub counts: ClassCounts,
+}
+
+/// The control flow of a kernel, and how often its instructions were executed. Empty where it was not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
     /// Basic blocks, by their numbers.
@@ -73,6 +88,8 @@ pub struct BranchReport {
     pub branches: Vec<BranchExecutions>,
     /// Instructions under a guard that are no branches, by their numbers.
     pub guarded: Vec<GuardedExecutions>,
+    /// All instructions by line and class, by their numbers.
+    pub instructions: Vec<InstructionExecutions>,
 }
 
 /// The control flow of one line of the source.
@@ -97,9 +114,20 @@ pub struct LineBranches {
     pub guarded_lanes: u64,
     /// Of those lanes, the ones that the guard switched off.
     pub lanes_off: u64,
+    /// All instructions there.
+    pub instructions: ClassCounts,
 }
 
 impl BranchReport {
+    /// All instructions by class.
+    pub fn mix(&self) -> InstructionMix {
+        let mut mix = InstructionMix::default();
+        for row in &self.instructions {
+            mix.add(row.class, &row.counts);
+        }
+        mix
+    }
+
     /// Executions of basic blocks by warps.
     pub fn executions(&self) -> u64 {
         self.basic_blocks.iter().map(|block| block.executions).sum()
@@ -127,7 +155,7 @@ impl BranchReport {
         }
     }
 
-    /// Basic blocks and branches summed by source line, in the order of files and lines. What has
+    /// Basic blocks, branches and instructions summed by source line, in the order of files and lines. What has
     /// no place is under the empty line.
     pub fn by_line(&self) -> Vec<LineBranches> {
         let mut lines: Vec<LineBranches> = Vec::new();
@@ -159,6 +187,10 @@ impl BranchReport {
             line.guarded += guarded.executions;
             line.guarded_lanes += guarded.lanes;
             line.lanes_off += guarded.lanes_off;
+        }
+        for row in &self.instructions {
+            let line = line_of(&mut lines, &row.place, &row.calls);
+            line.instructions.merge(&row.counts);
         }
         lines.into_values().collect()
     }
@@ -194,6 +226,12 @@ impl BranchReport {
                 row.lanes_off += more.lanes_off;
             },
         );
+        merge_rows(
+            &mut self.instructions,
+            &other.instructions,
+            |row| row.group,
+            |row, more| row.counts.merge(&more.counts),
+        );
     }
 }
 
@@ -222,6 +260,7 @@ impl LineBranches {
         self.guarded += other.guarded;
         self.guarded_lanes += other.guarded_lanes;
         self.lanes_off += other.lanes_off;
+        self.instructions.merge(&other.instructions);
     }
 }
 

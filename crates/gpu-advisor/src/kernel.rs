@@ -186,6 +186,10 @@ impl KernelTotals {
             configurations,
             other_configurations,
             instructions: self.instructions,
+            mix: match self.branches.instructions.is_empty() {
+                true => tally.spaces.mix(),
+                false => self.branches.mix(),
+            },
             spaces: tally.spaces,
             global: tally.global(),
             reuse: options.reuse.then_some(ReuseReport {

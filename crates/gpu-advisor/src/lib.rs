@@ -30,6 +30,7 @@ mod launches;
 mod ledger;
 mod left_out;
 mod metrics;
+mod mix;
 mod model;
 mod neighbours;
 mod occupancy;
@@ -47,8 +48,8 @@ pub use advisor::Advisor;
 pub use banks::{BANKS, BankCounts, wavefronts};
 pub use block::BlockAdvisor;
 pub use branches::{
-    BasicBlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, LineBranches,
-    source_line,
+    BasicBlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, InstructionExecutions,
+    LineBranches, source_line,
 };
 pub use by_kind::{ByKind, RequestSums};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};
@@ -64,13 +65,14 @@ pub use ledger::{
 };
 pub use left_out::LeftOutAccesses;
 pub use metrics::{KernelMetric, metrics};
+pub use mix::{ClassCounts, InstructionMix};
 pub use model::{CacheShape, GpuModel, StorePolicy};
 pub use neighbours::{MappingReport, OrderCounts};
 pub use occupancy::{ConfiguredLaunches, LaunchConfiguration, Occupancy, OccupancyLimit};
 pub use options::AdvisorOptions;
 pub use report::{
-    InstructionCounts, KernelReport, ObjectCounts, ObjectReport, SiteCounts, SiteReport,
-    SpaceCounts,
+    InstructionCounts, KernelReport, MemoryRequests, ObjectCounts, ObjectReport, SiteCounts,
+    SiteReport, SpaceCounts,
 };
 pub use reuse::{ReuseCounts, ReuseReport, ReuseSums};
 pub use rules::{KernelNames, RunFacts, findings, rules};

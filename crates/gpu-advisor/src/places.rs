@@ -1,5 +1,6 @@
 //! The places in the source that a [`KernelReport`] has, with the calls that lead there: of memory
-//! instructions, basic blocks, branches, guarded instructions, and accesses that were left out.
+//! instructions, basic blocks, branches, guarded and all instructions, and accesses that were left
+//! out.
 
 use std::sync::Arc;
 
@@ -51,11 +52,13 @@ impl KernelReport {
         let blocks = branches.basic_blocks.iter_mut();
         let splits = branches.branches.iter_mut();
         let guarded = branches.guarded.iter_mut();
+        let instructions = branches.instructions.iter_mut();
         let left_out = self.left_out.iter_mut();
         blocks
             .map(|it| (&mut it.place, &mut it.calls))
             .chain(splits.map(|it| (&mut it.place, &mut it.calls)))
             .chain(guarded.map(|it| (&mut it.place, &mut it.calls)))
+            .chain(instructions.map(|it| (&mut it.place, &mut it.calls)))
             .chain(left_out.map(|it| (&mut it.place, &mut it.calls)))
     }
 }

@@ -1,11 +1,11 @@
 //! [`KernelReport`]: all that is known of the launches of one kernel from one call path.
 
-use reuselens_warp::{KernelSite, Space, WarpKind};
+use reuselens_warp::{InstructionClass, KernelSite, Space, WarpKind};
 
 use crate::{
-    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, ConfiguredLaunches,
-    DegreeHistograms, GlobalCounts, HeatMap, LaunchStatistics, LeftOutAccesses, MappingReport,
-    RequestSums, ReuseReport, ReuseSums,
+    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, ClassCounts,
+    ConfiguredLaunches, DegreeHistograms, GlobalCounts, HeatMap, InstructionMix, LaunchStatistics,
+    LeftOutAccesses, MappingReport, RequestSums, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -17,24 +17,68 @@ pub struct InstructionCounts {
     pub threads: u64,
 }
 
+/// Executions of memory instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryRequests {
+    /// By warps.
+    pub requests: u64,
+    /// By threads: the active lanes of those.
+    pub lanes: u64,
+}
+
+impl RequestSums for MemoryRequests {
+    fn merge(&mut self, other: &MemoryRequests) {
+        self.requests += other.requests;
+        self.lanes += other.lanes;
+    }
+}
+
 /// Memory instructions of warps, by the memory that they go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpaceCounts {
     /// Index: the number of a [`Space`].
-    pub requests: [u64; Space::ALL.len()],
+    pub requests: [ByKind<MemoryRequests>; Space::ALL.len()],
 }
 
 impl SpaceCounts {
     /// Requests to one memory.
     pub fn of(&self, space: Space) -> u64 {
-        self.requests[space as usize]
+        self.requests[space as usize].all().requests
+    }
+
+    /// Counts a request.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, space: Space, kind: WarpKind, lanes: u64) {
+        let sums = self.requests[space as usize].of(kind);
+        sums.requests += 1;
+        sums.lanes += lanes;
     }
 
     /// Adds the requests of another.
     pub fn merge(&mut self, other: &SpaceCounts) {
-        for (count, more) in self.requests.iter_mut().zip(&other.requests) {
-            *count += more;
+        for (sums, more) in self.requests.iter_mut().zip(&other.requests) {
+            sums.merge(more);
         }
+    }
+
+    /// The requests by class of instruction.
+    pub fn mix(&self) -> InstructionMix {
+        let mut mix = InstructionMix::default();
+        for (space, sums) in Space::ALL.into_iter().zip(&self.requests) {
+            for (kind, sum) in [
+                (WarpKind::Load, sums.loads),
+                (WarpKind::Store, sums.stores),
+                (WarpKind::Atomic, sums.atomics),
+            ] {
+                let counts = ClassCounts {
+                    warps: sum.requests,
+                    threads: sum.lanes,
+                    float_operations: 0,
+                };
+                mix.add(InstructionClass::of_access(space, kind), &counts);
+            }
+        }
+        mix
     }
 }
 
@@ -134,6 +178,8 @@ pub struct KernelReport {
     pub other_configurations: u64,
     /// Instructions of all launches where they are known.
     pub instructions: InstructionCounts,
+    /// Instructions by class; of a stream, those that access memory only.
+    pub mix: InstructionMix,
     /// Memory instructions of all launches.
     pub spaces: SpaceCounts,
     /// All requests of global memory.

@@ -9,6 +9,7 @@ use reuselens_ptx::{
     Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, OnFault,
     Options, PtxModule, Space, SplitMix64, WarpAccess,
 };
+use reuselens_warp::InstructionClass;
 
 const N: usize = 200;
 
@@ -719,6 +720,34 @@ fn calls_of_different_functions_are_counted_as_divergence() {
         (2, 1, 64, 64)
     );
     assert!(calls.next().is_none());
+    // The second warp calls twice.
+    crate::flow::assert_all_counted(&flow, &run.stats, &text);
+}
+
+/// Threads above 40 end in the function: those of the second warp but for nine.
+#[test]
+fn threads_that_end_in_a_function_are_missing_after_its_call() {
+    let options = Options {
+        flow: true,
+        ..Options::default()
+    };
+    let functions = ".func f(.param .b32 a) { .reg .b32 %r<4>; .reg .pred %p; ld.param.u32 %r1, [a];\n\
+        setp.gt.u32 %p, %r1, 40; @%p exit; @%p call f, (a); ret; }";
+    let body = "mov.u32 %r1, %tid.x; st.param.b32 [a0], %r1; call f, (a0); add.f64 %d1, %d1, %d1;";
+    let text = kernel(functions, &format!(".reg .f64 %d<2>; {body}"));
+    let mut run = Run::new(&text, options);
+    run.device.set_stack(Some(1 << 12));
+    let a = run.put(&[0u32; 64]);
+    run.launch("k", [1; 3], [64, 1, 1], 0, &[a]);
+    let flow = run.device.take_flow().unwrap();
+    crate::flow::assert_all_counted(&flow, &run.stats, &text);
+    let double = InstructionClass::Float64;
+    let after: Vec<_> = flow
+        .instructions
+        .iter()
+        .filter(|row| row.class == double)
+        .collect();
+    assert_eq!((after[0].warps, after[0].threads), (2, 41));
 }
 
 #[test]
@@ -784,7 +813,10 @@ proptest! {
             };
             let arguments: Vec<Argument> = kernel.params().iter().map(argument).collect();
             if let Ok(launch) = kernel.launch([2, 1, 1], [40, 1, 1], 0, &arguments) {
-                let _ = device.launch(&kernel, &launch, &options, &mut Ignore);
+                let ended = device.launch(&kernel, &launch, &options, &mut Ignore);
+                if let (Ok(stats), Some(flow)) = (ended, device.take_flow()) {
+                    crate::flow::assert_all_counted(&flow, &stats, &lines.join("\n"));
+                }
             }
         }
     }

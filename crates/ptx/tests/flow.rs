@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use reuselens_ptx::{
     Argument, BlockFlow, BranchFlow, Device, FlowCounts, Ignore, LaunchError, Options, PtxModule,
-    SplitMix64,
+    SplitMix64, Stats,
 };
+use reuselens_warp::InstructionClass;
 
 /// A kernel with a body in registers `%h` (`tid + 40 * ctaid`), `%r`, `%i` and `%p`.
 fn module(body: &str) -> String {
@@ -45,7 +46,20 @@ fn launch(
     let kernel = device.kernel(&module, "k", options).unwrap();
     let launch = kernel.launch([grid, 1, 1], [threads, 1, 1], 0, &[Argument::Integer(0)]);
     let result = device.launch(&kernel, &launch.unwrap(), options, &mut Ignore);
-    (device.take_flow(), result.map(|_| ()))
+    let flow = device.take_flow();
+    if let (Some(flow), Ok(stats)) = (&flow, &result) {
+        assert_all_counted(flow, stats, body);
+    }
+    (flow, result.map(|_| ()))
+}
+
+/// The instructions of all classes are those that the interpreter counts one by one.
+pub fn assert_all_counted(flow: &FlowCounts, stats: &Stats, body: &str) {
+    let rows = &flow.instructions;
+    let warps: u64 = rows.iter().map(|row| row.warps).sum();
+    let threads: u64 = rows.iter().map(|row| row.threads).sum();
+    let all = (stats.warp_instructions, stats.thread_instructions);
+    assert_eq!((warps, threads), all, "{body}");
 }
 
 /// Line, executions by warps, divergent ones, and executions by threads.
@@ -88,6 +102,43 @@ fn lanes_without_a_thread_are_not_divergence() {
         (0, 5)
     );
     assert_eq!(found.predicated, []);
+}
+
+/// By hand: 40 threads in two warps. Those below 4 do the middle block; the store is for those
+/// below 8, all in the first warp.
+#[test]
+fn instructions_are_counted_by_line_and_class() {
+    let body = "setp.gt.u32 %p1, %r1, 3;\n@%p1 bra END;\n.reg .f32 %f<4>;\n\
+        .loc 1 5 1\nfma.rn.f32 %f1, %f2, %f3, %f1;\nadd.f32 %f1, %f1, %f1;\n\
+        .loc 1 6 1\nmul.f32 %f2, %f1, %f1;\nadd.u32 %r3, %r1, 1;\n\
+        END:\n.loc 1 7 1\nld.param.u64 %x1, [out];\nsetp.lt.u32 %p2, %r1, 8;\n\
+        .shared .f32 s[8];\nmov.u32 %r5, s;\n@%p2 st.shared.f32 [%r5], %f1;\nret;\n";
+    let found = counts(body, 1, 40, 1);
+    let rows = found.instructions.iter().map(|row| {
+        let counts = [row.warps, row.threads, row.float_operations];
+        (row.place.line().to_string(), row.class, counts)
+    });
+    let rows: Vec<_> = rows.collect();
+    use InstructionClass::{Control, Float32, Integer, LoadParameter, Move, StoreShared};
+    let line = |number| match number {
+        0 => String::new(),
+        number => format!("k.cu:{number}"),
+    };
+    let expected = [
+        // Without a line: two moves, a multiplication and a comparison, the branch of 36 threads.
+        (line(0), Move, [4, 80, 0]),
+        (line(0), Integer, [4, 80, 0]),
+        (line(0), Control, [2, 36, 0]),
+        (line(5), Float32, [2, 8, 12]),
+        (line(6), Float32, [1, 4, 4]),
+        (line(6), Integer, [1, 4, 0]),
+        (line(7), LoadParameter, [2, 40, 0]),
+        (line(7), Integer, [2, 40, 0]),
+        (line(7), Move, [2, 40, 0]),
+        (line(7), StoreShared, [2, 8, 0]),
+        (line(7), Control, [2, 40, 0]),
+    ];
+    assert_eq!(rows, expected);
 }
 
 #[test]

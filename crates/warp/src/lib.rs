@@ -17,12 +17,14 @@ pub mod accelsim;
 mod access;
 mod batch;
 pub mod file;
+mod instruction_class;
 mod launch;
 mod memory;
 mod source;
 
 pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
+pub use instruction_class::InstructionClass;
 pub use launch::{BlockUse, DeviceCall, Extent, KernelSite, Launch};
 pub use memory::{Recorded, WarpStream};
 pub use source::{Collector, RecordPiece, WarpSink, WarpSource, WarpStep, open_warps};

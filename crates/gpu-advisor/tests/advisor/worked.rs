@@ -4,10 +4,10 @@
 use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, BypassOracle,
-    GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LaunchMetric,
-    Statistic, StorePolicy, metrics,
+    ClassCounts, GpuModel, GuardedExecutions, InstructionCounts, InstructionExecutions,
+    KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy, metrics,
 };
-use reuselens_warp::{BlockUse, Launch, WarpKind};
+use reuselens_warp::{BlockUse, InstructionClass, Launch, WarpKind};
 
 fn report(records: &[Record]) -> KernelReport {
     let context = LaunchContext::default();
@@ -201,15 +201,29 @@ fn branches_are_percentages_and_lines() {
         lanes: 128,
         lanes_off,
     };
+    use InstructionClass::{Float32, Integer};
+    let executed = |group, class, warps| InstructionExecutions {
+        group,
+        place: "k.cu:10:5".into(),
+        calls: [].into(),
+        class,
+        counts: ClassCounts {
+            warps,
+            threads: 30 * warps,
+            float_operations: 60 * warps,
+        },
+    };
     let mut report = BranchReport {
         basic_blocks: vec![block(0, "k.cu:10:3", 8, 0), block(2, "k.cu:9", 4, 3)],
         branches: vec![branch("k.cu:10:9", 8, 2)],
         guarded: vec![guarded(96), guarded(0)],
+        instructions: vec![executed(0, Float32, 8), executed(2, Integer, 1)],
     };
     report.merge(&BranchReport {
         basic_blocks: vec![block(1, "", 4, 1), block(2, "k.cu:9", 4, 4)],
         branches: vec![branch("k.cu:10:9", 2, 0)],
         guarded: vec![guarded(32)],
+        instructions: vec![executed(1, Integer, 3), executed(2, Integer, 4)],
     });
     assert_eq!((report.executions(), report.divergent()), (20, 8));
     assert_eq!((report.divergence(), report.efficiency()), (0.4, 0.8));
@@ -218,6 +232,15 @@ fn branches_are_percentages_and_lines() {
         .last()
         .map(|row| (row.guarded, row.guarded_lanes, row.lanes_off));
     assert_eq!(last, Some((12, 384, 128)));
+    let counts = |counts: &ClassCounts| (counts.warps, counts.threads, counts.float_operations);
+    let last = lines.last().map(|row| counts(&row.instructions));
+    assert_eq!(last, Some((16, 480, 960)));
+    let mix = report.mix();
+    assert_eq!(counts(mix.of(Integer)), (8, 240, 480));
+    assert_eq!(
+        mix.executed().map(|it| it.0).collect::<Vec<_>>(),
+        [Integer, Float32]
+    );
     let rows: Vec<_> = lines
         .iter()
         .map(|row| {

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use super::Symbols;
+use super::instruction_kind::InstructionKind;
 use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
 use super::lines::LineTable;
 use super::routine::CallSizes;
@@ -134,6 +135,7 @@ impl<'a> KernelDecoder<'a> {
                 position: self.at,
                 source,
             });
+            self.kernel.kinds.push(InstructionKind::of(&self.opcode));
         }
         self.kernel.ops.push(Op {
             code,

@@ -1,47 +1,109 @@
 //! Counting of control flow: [`instrument`] puts probes into a decoded kernel, one before each
-//! basic block, and one before each branch and instruction that lanes do under a guard. A kernel
-//! without them runs as fast as if this did not exist.
+//! basic block, and one before each branch and instruction that lanes do under a guard. How often
+//! each instruction is executed follows from these, so that nothing is counted at the others. A
+//! kernel without probes runs as fast as if this did not exist.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use reuselens_warp::{DeviceCall, InstructionClass};
 
 use super::cfg::{self, Graph};
-use super::kernel::{Callee, Code, Kernel, NONE, Op, Probe, ProbeKind};
+use super::kernel::{
+    Callee, Code, CountedInstruction, InstructionGroup, Kernel, NONE, Op, Probe, ProbeKind,
+};
 use crate::lanes::Slots;
 
 /// Puts probes into a kernel whose branches are complete. Blocks that nothing leads to have none.
 pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
     let reached = graph.is_reached(kernel);
+    let resumes = ends_in_routines(kernel);
     let old = std::mem::take(&mut kernel.ops);
     let mut moved = vec![NONE; old.len()];
     let mut ops = Vec::with_capacity(old.len() + 2 * graph.starts.len());
+    let mut groups = Groups::default();
     let mut blocks = 0;
     for (block, &start) in graph.starts.iter().enumerate() {
         moved[start] = ops.len() as u32;
         let end = graph.starts.get(block + 1).copied().unwrap_or(old.len());
         let own = &old[start..end];
-        if reached[block] {
-            let instructions = own.iter().filter(|op| op.counts).count() as u32;
-            let place = own.iter().find(|op| op.counts).unwrap_or(&own[0]).place;
-            ops.push(probe(kernel, ProbeKind::Block, place, blocks, instructions));
-            blocks += 1;
+        if !reached[block] {
+            ops.extend_from_slice(own);
+            continue;
         }
+        let instructions = own.iter().filter(|op| op.counts).count() as u32;
+        let place = own.iter().find(|op| op.counts).unwrap_or(&own[0]).place;
+        ops.push(probe(kernel, ProbeKind::Block, place, blocks, instructions));
+        let mut comes = kernel.probes.len() as u32 - 1;
         for op in own {
-            if reached[block]
-                && let Some(kind) = kind(kernel, op)
-            {
-                let mut counted = probe(kernel, kind, op.place, blocks - 1, 0);
-                (counted.guard, counted.negated) = (op.guard, op.negated);
-                if let Code::Table(table) = op.code {
-                    (counted.slots.a, counted.slots.b) = (op.slots.a, table);
-                }
-                if let Some(address) = pointer(kernel, op) {
-                    counted.slots.a = address;
-                }
+            let mut guard = NONE;
+            if let Some(kind) = kind(kernel, op) {
+                let counted = guarding(kernel, op, kind, blocks);
+                guard = kernel.probes.len() as u32 - 1;
                 ops.push(counted);
             }
+            if op.counts {
+                groups.count(kernel, op, comes, guard);
+            }
             ops.push(*op);
+            if resumes && matches!(op.code, Code::Call(_)) {
+                ops.push(probe(kernel, ProbeKind::Resume, op.place, blocks, 0));
+                comes = kernel.probes.len() as u32 - 1;
+            }
         }
+        blocks += 1;
     }
     kernel.ops = ops;
     lead_to(kernel, &moved);
+}
+
+/// Whether threads may end in a routine, so that fewer lanes come back from a call than went there.
+fn ends_in_routines(kernel: &Kernel) -> bool {
+    let entries = kernel.routines.iter().map(|routine| routine.entry as usize);
+    let Some(first) = entries.min() else {
+        return false;
+    };
+    let mut ops = kernel.ops[first..].iter();
+    ops.any(|op| matches!(op.code, Code::Exit))
+}
+
+/// The probe of an operation that lanes may leave differently, under the same guard.
+fn guarding(kernel: &mut Kernel, op: &Op, kind: ProbeKind, block: u32) -> Op {
+    let mut counted = probe(kernel, kind, op.place, block, 0);
+    (counted.guard, counted.negated) = (op.guard, op.negated);
+    if let Code::Table(table) = op.code {
+        (counted.slots.a, counted.slots.b) = (op.slots.a, table);
+    }
+    if let Some(address) = pointer(kernel, op) {
+        counted.slots.a = address;
+    }
+    counted
+}
+
+/// The numbers of the groups of instructions, by line, calls that lead there, and class.
+#[derive(Default)]
+struct Groups(HashMap<(Arc<str>, Arc<[DeviceCall]>, InstructionClass), u32>);
+
+impl Groups {
+    /// Counts an instruction by the probe of the lanes that come to it, and that of its guard.
+    fn count(&mut self, kernel: &mut Kernel, op: &Op, probe: u32, guard: u32) {
+        let place = &kernel.places[op.place as usize];
+        let kind = kernel.kinds[op.place as usize];
+        let key = (place.line(), place.calls(), kind.class);
+        let group = *self.0.entry(key).or_insert_with(|| {
+            kernel.groups.push(InstructionGroup {
+                class: kind.class,
+                place: op.place,
+            });
+            kernel.groups.len() as u32 - 1
+        });
+        kernel.counted.push(CountedInstruction {
+            group,
+            float_operations: kind.float_operations,
+            probe,
+            guard,
+        });
+    }
 }
 
 /// Lets branches lead to the new places of what they led to: all are beginnings of blocks.

@@ -9,6 +9,7 @@ pub use super::called::{
     AssertOp, CallOp, Callee, FramePlace, HeapCall, HeapOp, KnownFunction, LocalPlace, PrintOp,
     Routine,
 };
+use super::instruction_kind::InstructionKind;
 
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
@@ -47,6 +48,10 @@ pub struct Kernel {
     pub(crate) frame: u32,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
+    /// The instructions that are counted, if `probes` are.
+    pub(crate) counted: Vec<CountedInstruction>,
+    /// What they are counted by.
+    pub(crate) groups: Vec<InstructionGroup>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
     pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
@@ -68,6 +73,8 @@ pub struct Kernel {
     /// The sites as streams of warps have them, once a launch has asked for them.
     pub(crate) warp_sites: OnceLock<Arc<[warp::KernelSite]>>,
     pub(crate) places: Vec<KernelPlace>,
+    /// What the instruction at each of the places is.
+    pub(crate) kinds: Vec<InstructionKind>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,
     pub(crate) max_threads: Option<u64>,
@@ -101,6 +108,8 @@ impl Kernel {
             functions: Vec::new(),
             frame: NONE,
             probes: Vec::new(),
+            counted: Vec::new(),
+            groups: Vec::new(),
             traps: Vec::new(),
             narrow: 0,
             wide: 0,
@@ -115,6 +124,7 @@ impl Kernel {
             sites: Vec::new(),
             warp_sites: OnceLock::new(),
             places: Vec::new(),
+            kinds: Vec::new(),
             is_ordered: false,
             max_threads: function.max_threads,
             required_threads: function.required_threads,
@@ -671,6 +681,29 @@ pub enum ProbeKind {
     Call,
     /// An instruction under a guard that does not end its block.
     Predicated,
+    /// What follows a call in its block: lanes that have ended in the routine are missing.
+    Resume,
+}
+
+/// An instruction whose executions follow from what its probes count.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedInstruction {
+    /// Index into `groups`.
+    pub group: u32,
+    /// Of each thread.
+    pub float_operations: u32,
+    /// Index of the probe of the lanes that come to it.
+    pub probe: u32,
+    /// Index of the probe of its guard; `NONE` if it has none.
+    pub guard: u32,
+}
+
+/// Instructions of one class and line that are counted together.
+#[derive(Clone, Debug)]
+pub struct InstructionGroup {
+    pub class: warp::InstructionClass,
+    /// That of the first of them: index into `places`.
+    pub place: u32,
 }
 
 /// A load or a store.

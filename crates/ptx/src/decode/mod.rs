@@ -11,6 +11,7 @@ mod copy;
 mod decoder;
 mod flow;
 mod instruction;
+mod instruction_kind;
 pub mod kernel;
 mod lines;
 mod matrix;
@@ -83,6 +84,7 @@ fn decode_body(
     decoder.body(body)?;
     decoder.guard = (NONE, false);
     decoder.fresh = true;
+    "exit".clone_into(&mut decoder.opcode);
     decoder.emit(Code::Exit, Default::default())?;
     decoder.kernel.local_bytes = decoder.local_bytes;
     decoder.routines()?;

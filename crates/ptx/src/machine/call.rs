@@ -63,7 +63,8 @@ pub fn room(launch: &LaunchConfig) -> u64 {
 }
 
 /// Begins a call by the lanes of the mask, or by those of them that call the same function as the
-/// first of them: the others come here again. `pc` is the call's.
+/// first of them: the others come here again. `pc` is the call's. Gives whether there are such
+/// others.
 #[cold]
 pub fn enter(
     kernel: &Kernel,
@@ -72,7 +73,7 @@ pub fn enter(
     index: u32,
     pc: u32,
     mask: u32,
-) -> Result<(), Box<Fault>> {
+) -> Result<bool, Box<Fault>> {
     let op = &kernel.calls[index as usize];
     let (number, group) = chosen(kernel, warp, op, mask)?;
     let routine = &kernel.routines[number as usize];
@@ -108,7 +109,7 @@ pub fn enter(
         mask: group,
         meet: NONE,
     };
-    Ok(())
+    Ok(mask != group)
 }
 
 /// Leaves what waits for a call at `pc`, the next path last: the code after the call for all lanes,

@@ -2,8 +2,10 @@
 //! how few of a warp's lanes; which branches split warps.
 
 use crate::decode::KernelPlace;
-use crate::decode::kernel::{Kernel, Op, ProbeKind};
+use crate::decode::kernel::{Code, Kernel, NONE, Op, ProbeKind};
 use crate::lanes::WARP;
+
+use reuselens_warp::InstructionClass;
 
 use super::warp::Warp;
 
@@ -23,6 +25,25 @@ pub struct FlowCounts {
     /// Other instructions under a guard (`@%p st.global`): what compilers often make of a short
     /// `if`. Lanes stay together, and those whose guard does not hold do nothing.
     pub predicated: Vec<BranchFlow>,
+    /// All instructions that were executed, by line and class. In a launch that was stopped, the
+    /// basic blocks that warps were in count to their ends.
+    pub instructions: Vec<InstructionFlow>,
+}
+
+/// Instructions of one class and source line, in one way of calls from the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionFlow {
+    /// The first of them.
+    pub place: KernelPlace,
+    /// What they are.
+    pub class: InstructionClass,
+    /// Executions by warps.
+    pub warps: u64,
+    /// Executions by threads whose guard held: those that had an effect.
+    pub threads: u64,
+    /// Operations on floats of those: 1 for each addition, multiplication, division, root and the
+    /// like, 2 for a fused multiplication and addition.
+    pub float_operations: u64,
 }
 
 /// A basic block of a kernel.
@@ -69,6 +90,18 @@ pub struct FlowCell {
     threads: u64,
     /// Those whose guard held.
     taken: u64,
+    /// Further executions of the instruction after the probe by the same lanes: a warp executes a
+    /// call once for each function that its lanes call.
+    repeats: u64,
+}
+
+/// Counts that a warp comes once more to the call at `pc`, if calls are counted.
+#[cold]
+pub fn repeat(kernel: &Kernel, pc: u32, cells: &mut [FlowCell]) {
+    let before = pc.checked_sub(1).map(|before| &kernel.ops[before as usize]);
+    if let Some(Code::Probe(probe, ProbeKind::Call)) = before.map(|op| op.code) {
+        cells[probe as usize].repeats += 1;
+    }
 }
 
 /// Counts the lanes that are at a probe; `mask` are those whose guard holds.
@@ -84,6 +117,7 @@ pub fn count(
     let here = warp.now.mask;
     let is_mixed = match kind {
         ProbeKind::Block => here != warp.present,
+        ProbeKind::Resume => false,
         ProbeKind::Branch | ProbeKind::Predicated => mask != 0 && mask != here,
         ProbeKind::Table => goes_apart(kernel, warp, op, mask),
         ProbeKind::Call => calls_apart(warp, op, mask),
@@ -123,13 +157,17 @@ pub fn add(sum: &mut [FlowCell], more: &[FlowCell]) {
         sum.mixed += more.mixed;
         sum.threads += more.threads;
         sum.taken += more.taken;
+        sum.repeats += more.repeats;
     }
 }
 
 impl FlowCounts {
     /// From what was counted at each of the kernel's probes.
     pub(super) fn new(kernel: &Kernel, cells: &[FlowCell]) -> FlowCounts {
-        let mut counts = FlowCounts::default();
+        let mut counts = FlowCounts {
+            instructions: instructions(kernel, cells),
+            ..FlowCounts::default()
+        };
         for (probe, cell) in kernel.probes.iter().zip(cells) {
             let place = kernel.places[probe.place as usize].clone();
             if probe.kind == ProbeKind::Block {
@@ -143,6 +181,7 @@ impl FlowCounts {
                 continue;
             }
             let list = match probe.kind {
+                ProbeKind::Resume => continue,
                 ProbeKind::Predicated => &mut counts.predicated,
                 _ => &mut counts.branches,
             };
@@ -157,4 +196,31 @@ impl FlowCounts {
         }
         counts
     }
+}
+
+/// The executions of each group of instructions.
+fn instructions(kernel: &Kernel, cells: &[FlowCell]) -> Vec<InstructionFlow> {
+    let empty = kernel.groups.iter().map(|group| InstructionFlow {
+        place: kernel.places[group.place as usize].clone(),
+        class: group.class,
+        warps: 0,
+        threads: 0,
+        float_operations: 0,
+    });
+    let mut groups: Vec<InstructionFlow> = empty.collect();
+    for counted in &kernel.counted {
+        let cell = cells[counted.probe as usize];
+        let (threads, repeats) = match counted.guard {
+            NONE => (cell.threads, 0),
+            guard => {
+                let guard = &cells[guard as usize];
+                (guard.taken, guard.repeats)
+            }
+        };
+        let group = &mut groups[counted.group as usize];
+        group.warps += cell.warps + repeats;
+        group.threads += threads;
+        group.float_operations += threads * u64::from(counted.float_operations);
+    }
+    groups
 }

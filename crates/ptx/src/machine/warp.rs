@@ -375,7 +375,11 @@ pub fn run_warp<B: BlockSink>(
                 }
             }
             Code::Call(index) if mask != 0 => {
-                call::enter(kernel, warp, &mut memory.call_room, index, pc, mask).map_err(stop)?;
+                let comes_again = call::enter(kernel, warp, &mut memory.call_room, index, pc, mask)
+                    .map_err(stop)?;
+                if comes_again {
+                    flow::repeat(kernel, pc, &mut memory.flow);
+                }
                 // Functions may call each other for ever without a branch.
                 if warp.executed >= until {
                     return Ok(Pause::Turn);

@@ -40,6 +40,7 @@ pub fn gpu_csv(run: &SummedRun<'_>) -> String {
     }
     for sum in &run.lines {
         let row = CsvRow {
+            instructions: Some([sum.instructions.warps, sum.instructions.threads]),
             global: sum.counts.global,
             shared: Some(sum.counts.shared),
             l1: sum.counts.l1,

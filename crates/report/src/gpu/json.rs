@@ -1,16 +1,16 @@
 //! [`gpu_json`]: a run of a GPU program as JSON, schema `reuselens-gpu/1`.
 
 use reuselens_gpu_advisor::{
-    BankCounts, BypassReport, CacheCounts, ConfiguredLaunches, DegreeHistograms, GlobalCounts,
-    HeatMap, KernelReport, LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts,
-    ReuseSums, SiteReport, metrics,
+    BankCounts, BypassReport, CacheCounts, ClassCounts, ConfiguredLaunches, DegreeHistograms,
+    GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric, MappingReport, ObjectReport,
+    OrderCounts, ReuseCounts, ReuseSums, SiteReport, metrics,
 };
 use reuselens_locality::Log2Histogram;
-use reuselens_warp::{DeviceCall, Extent};
+use reuselens_warp::{DeviceCall, Extent, InstructionClass};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::sums::{KernelSum, LineSum, ObjectSum};
+use super::sums::{Intensity, KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, HostCall, SummedRun};
 use crate::advice::finding_json;
 
@@ -99,6 +99,9 @@ fn kernel_sum(sum: &KernelSum) -> Value {
         "other_configurations": sum.other_configurations,
         "warp_instructions": sum.instructions.warps,
         "thread_instructions": sum.instructions.threads,
+        "instruction_mix": instruction_mix(&sum.mix),
+        "float_operations": float_operations(&sum.mix),
+        "intensity": intensity(&sum.intensity()),
         "global": global(&sum.global),
         "shared": banks(&sum.shared),
         "l1": sum.l1.as_ref().map(cache),
@@ -125,6 +128,9 @@ fn line_sum(sum: &LineSum) -> Value {
         "guarded": sum.guarded,
         "guarded_lanes": sum.guarded_lanes,
         "lanes_off": sum.lanes_off,
+        "warp_instructions": sum.instructions.warps,
+        "thread_instructions": sum.instructions.threads,
+        "float_operations": sum.instructions.float_operations,
     })
 }
 
@@ -153,6 +159,8 @@ fn kernel(report: &KernelReport) -> Value {
         "launches": report.launches.launches,
         "configurations": configurations(&report.configurations),
         "other_configurations": report.other_configurations,
+        "instruction_mix": instruction_mix(&report.mix),
+        "float_operations": float_operations(&report.mix),
         "metrics": metrics,
         "statistics": statistics(report),
         "divergence": {
@@ -202,6 +210,36 @@ fn kernel(report: &KernelReport) -> Value {
         })).collect::<Vec<_>>(),
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),
+    })
+}
+
+/// Executions by class, of those that were executed.
+fn instruction_mix(mix: &InstructionMix) -> Value {
+    let row = |(class, counts): (InstructionClass, &ClassCounts)| {
+        let counts = json!({ "warps": counts.warps, "threads": counts.threads });
+        (class.name().to_owned(), counts)
+    };
+    Value::Object(mix.executed().map(row).collect())
+}
+
+/// Operations on floats, by size, and those of products of matrices.
+fn float_operations(mix: &InstructionMix) -> Value {
+    let of = |class| mix.of(class).float_operations;
+    json!({
+        "f16": of(InstructionClass::Float16),
+        "f32": of(InstructionClass::Float32),
+        "f64": of(InstructionClass::Float64),
+        "tensor": of(InstructionClass::Tensor),
+    })
+}
+
+/// Operations on floats for each byte that moves, and the bytes; null where that is not known.
+fn intensity(intensity: &Intensity) -> Value {
+    json!({
+        "l2_bytes": intensity.l2_bytes,
+        "memory_bytes": intensity.memory_bytes,
+        "per_l2_byte": intensity.per_l2_byte(),
+        "per_memory_byte": intensity.per_memory_byte(),
     })
 }
 

@@ -218,6 +218,9 @@ impl<'a> ShortNames<'a> {
     }
 }
 
+/// What is missing in the mix of a stream.
+const STREAM_MIX: &str = "A stream has the instructions that access memory only.";
+
 /// What findings are worth where kernels were stopped.
 pub(crate) const STOPPED: &str =
     "Kernels were stopped, and rules apply only to what ran before that.";

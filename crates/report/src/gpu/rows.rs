@@ -133,6 +133,42 @@ pub(super) fn other_configurations(kernels: &[KernelSum]) -> Option<String> {
     others.map(|others| format!("{others} with other configurations are not listed."))
 }
 
+/// Heads of [`mix`].
+pub(super) const MIX_HEADS: [&str; 5] = [
+    "kernel",
+    "FLOP",
+    "FLOP/B L2",
+    "FLOP/B memory",
+    "instructions of threads",
+];
+
+/// What a kernel calculates, for how many bytes, and its instructions by class: as many classes as
+/// about `width` characters take, the most frequent first, one at least.
+pub(super) fn mix(sum: &KernelSum, width: usize) -> Vec<String> {
+    let intensity = sum.intensity();
+    let number = |value: Option<f64>| or_dash(value.as_ref(), |value| significant(*value));
+    let total = sum.mix.all().threads;
+    let mut classes: Vec<_> = sum.mix.executed().collect();
+    classes.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.threads));
+    let mut shares = String::new();
+    for (class, counts) in classes {
+        let share = format!("{} {}", class.name(), percent(counts.threads, total));
+        if !shares.is_empty() && shares.len() + share.len() > width {
+            shares.push_str(", …");
+            break;
+        }
+        shares.push_str(if shares.is_empty() { "" } else { ", " });
+        shares.push_str(&share);
+    }
+    vec![
+        sum.name.clone(),
+        count(intensity.float_operations),
+        number(intensity.per_l2_byte()),
+        number(intensity.per_memory_byte()),
+        shares,
+    ]
+}
+
 /// Heads of [`line`].
 pub(super) const LINE_HEADS: [&str; 9] = [
     "line",

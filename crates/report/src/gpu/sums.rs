@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::GpuRun;
 use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{
-    BankCounts, BranchReport, CacheCounts, ConfiguredLaunches, GlobalCounts, HeatMap,
-    InstructionCounts, KernelReport, ObjectCounts, RequestSums, ReuseReport, SiteCounts,
-    source_line,
+    BankCounts, BranchReport, CacheCounts, ClassCounts, ConfiguredLaunches, GlobalCounts, HeatMap,
+    InstructionCounts, InstructionMix, KernelReport, ObjectCounts, RequestSums, ReuseReport,
+    SECTOR_BYTES, SiteCounts, source_line,
 };
 use reuselens_warp::DeviceCall;
 
@@ -70,6 +70,8 @@ pub(super) struct KernelSum {
     pub other_configurations: u64,
     /// Instructions.
     pub instructions: InstructionCounts,
+    /// Instructions by class.
+    pub mix: InstructionMix,
     /// Requests of global memory.
     pub global: GlobalCounts,
     /// Requests of shared memory.
@@ -101,6 +103,7 @@ impl KernelSum {
         self.other_configurations += report.other_configurations;
         self.instructions.warps += report.instructions.warps;
         self.instructions.threads += report.instructions.threads;
+        self.mix.merge(&report.mix);
         self.global.merge(&report.global);
         self.shared.merge(&report.banks.all());
         if let Some(caches) = &report.caches {
@@ -116,11 +119,22 @@ impl KernelSum {
         }
     }
 
+    /// Operations on floats and the bytes that they are for.
+    pub fn intensity(&self) -> Intensity {
+        let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
+        Intensity {
+            float_operations: self.mix.all().float_operations,
+            l2_bytes: self.l2.map(|l2| bytes(l2.loads + l2.stores)),
+            memory_bytes: self.l2.map(|l2| bytes(l2.load_misses())),
+        }
+    }
+
     /// Adds the launches of another kernel, for a row of several kernels.
     pub fn add_kernel(&mut self, other: &KernelSum) {
         self.launches += other.launches;
         self.instructions.warps += other.instructions.warps;
         self.instructions.threads += other.instructions.threads;
+        self.mix.merge(&other.mix);
         self.global.merge(&other.global);
         self.shared.merge(&other.shared);
         for (sum, more) in [(&mut self.l1, other.l1), (&mut self.l2, other.l2)] {
@@ -128,6 +142,36 @@ impl KernelSum {
                 sum.get_or_insert_default().merge(&more);
             }
         }
+    }
+}
+
+/// How much a kernel calculates for what it moves: *arithmetic intensity*.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Intensity {
+    /// Operations on floats, of products of matrices too.
+    pub float_operations: u64,
+    /// Bytes of the sectors that the modelled L2 is asked for: loads that miss in the L1, all
+    /// stores and atomic operations. None if caches were not modelled.
+    pub l2_bytes: Option<u64>,
+    /// Bytes of the sectors that the modelled L2 loads from the device's memory. Those that it
+    /// writes back are not modelled.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Intensity {
+    /// Operations for each byte that the L2 is asked for; none without bytes, or without calculating.
+    pub fn per_l2_byte(&self) -> Option<f64> {
+        self.per(self.l2_bytes)
+    }
+
+    /// Operations for each byte that is loaded from the device's memory; none as above.
+    pub fn per_memory_byte(&self) -> Option<f64> {
+        self.per(self.memory_bytes)
+    }
+
+    fn per(&self, bytes: Option<u64>) -> Option<f64> {
+        let bytes = bytes.filter(|&bytes| bytes > 0 && self.float_operations > 0)?;
+        Some(self.float_operations as f64 / bytes as f64)
     }
 }
 
@@ -175,6 +219,8 @@ pub(super) struct LineSum {
     pub guarded_lanes: u64,
     /// Of those lanes, the ones that the guard switched off.
     pub lanes_off: u64,
+    /// All instructions there.
+    pub instructions: ClassCounts,
 }
 
 /// Ways to a line that are kept.
@@ -241,6 +287,7 @@ fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
                 sum.guarded += line.guarded;
                 sum.guarded_lanes += line.guarded_lanes;
                 sum.lanes_off += line.lanes_off;
+                sum.instructions.merge(&line.instructions);
             });
         }
     }

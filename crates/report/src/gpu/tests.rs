@@ -1,13 +1,16 @@
 //! What text, page, JSON, CSV and differences of a run show.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, CallPath,
-    CopySum, Direction, GuardedExecutions, InstructionCounts, KernelNames, LaunchContext, Ledger,
-    MemoryObject, ObjectRange, Origin, RunFacts, findings,
+    ClassCounts, CopySum, Direction, GuardedExecutions, InstructionCounts, InstructionExecutions,
+    KernelNames, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts, findings,
 };
-use reuselens_warp::{BlockUse, DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
+use reuselens_warp::{
+    BlockUse, DeviceCall, Extent, InstructionClass, KernelSite, Launch, Space, WarpKind, WarpRow,
+};
 use serde_json::Value;
 
 use super::*;
@@ -86,10 +89,28 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         lanes: 128,
         lanes_off: 32,
     }];
+    let executed = |group, line, class, warps, threads, float_operations| InstructionExecutions {
+        group,
+        place: format!("/src/k.cu:{line}").into(),
+        calls: [].into(),
+        class,
+        counts: ClassCounts {
+            warps,
+            threads,
+            float_operations,
+        },
+    };
+    let instructions = [
+        executed(0, 4, InstructionClass::LoadGlobal, 1, 32, 0),
+        executed(1, 5, InstructionClass::LoadGlobal, 1, 32, 0),
+        executed(2, 5, InstructionClass::Float32, 3, 96, 192),
+        executed(3, 7, InstructionClass::Integer, 5, 140, 0),
+    ];
     advisor.branches(&BranchReport {
         basic_blocks: basic_blocks.into(),
         branches: branches.into(),
         guarded: guarded.into(),
+        instructions: instructions.into(),
     });
     advisor.end(InstructionCounts {
         warps: 10,
@@ -278,6 +299,76 @@ fn launches_have_grid_block_shared_memory_and_occupancy() {
     );
 }
 
+/// 192 operations, 2 for each of 96 executions. The loads access 4 and 32 sectors, of which one is
+/// the same and in the L1 by then: the L2 is asked for 35, and loads them.
+#[test]
+fn instructions_have_classes_and_operations_per_byte() {
+    let run = run(&[128]);
+    let summed = SummedRun::of(&run);
+    let json = parsed(&summed);
+    let kernel = &json["by_kernel"][0];
+    let mix = serde_json::json!({
+        "integer": { "warps": 5, "threads": 140 },
+        "float 32": { "warps": 3, "threads": 96 },
+        "global load": { "warps": 2, "threads": 64 },
+    });
+    assert_eq!(kernel["instruction_mix"], mix);
+    assert_eq!(json["kernels"][0]["instruction_mix"], mix);
+    let operations = serde_json::json!({ "f16": 0, "f32": 192, "f64": 0, "tensor": 0 });
+    assert_eq!(kernel["float_operations"], operations);
+    let intensity = serde_json::json!({
+        "l2_bytes": 32 * 35,
+        "memory_bytes": 32 * 35,
+        "per_l2_byte": 192.0 / (32.0 * 35.0),
+        "per_memory_byte": 192.0 / (32.0 * 35.0),
+    });
+    assert_eq!(kernel["intensity"], intensity);
+    let line = &json["by_line"][0];
+    assert_eq!(
+        (&line["line"], &line["warp_instructions"]),
+        (&"/src/k.cu:5".into(), &4.into())
+    );
+    assert_eq!(
+        (&line["thread_instructions"], &line["float_operations"]),
+        (&128.into(), &192.into())
+    );
+    let text = gpu_text(&summed, &OPTIONS);
+    let shares = "integer 46.7 %, float 32 32.0 %, global load 21.3 %";
+    assert!(text.contains(shares), "{text}");
+    let narrow = GpuTextOptions {
+        width: 80,
+        ..OPTIONS
+    };
+    let text = gpu_text(&summed, &narrow);
+    assert!(text.contains("  integer 46.7 %, …\n"), "{text}");
+    let page = gpu_page(&summed, &GpuPageOptions::default());
+    assert!(
+        page.contains(shares) && page.contains("data-head=\"FLOP\">192<"),
+        "{page}"
+    );
+    assert!(page.contains("data-head=\"FLOP/B memory\">0.17<"), "{page}");
+}
+
+/// A stream has neither operations nor other instructions than those that access memory.
+#[test]
+fn mix_of_a_stream_has_memory_instructions() {
+    let mut stream = run(&[128]);
+    stream.origin = RunOrigin::Stream;
+    let kernel = &mut stream.kernels[0];
+    kernel.mix = kernel.spaces.mix();
+    let summed = SummedRun::of(&stream);
+    let json = parsed(&summed);
+    let mix = serde_json::json!({ "global load": { "warps": 2, "threads": 64 } });
+    assert_eq!(json["by_kernel"][0]["instruction_mix"], mix);
+    assert_eq!(
+        json["by_kernel"][0]["intensity"]["per_l2_byte"],
+        Value::Null
+    );
+    assert!(gpu_text(&summed, &OPTIONS).contains("global load 100 %"));
+    assert!(gpu_text(&summed, &OPTIONS).contains(STREAM_MIX));
+    assert!(gpu_page(&summed, &GpuPageOptions::default()).contains(STREAM_MIX));
+}
+
 /// The 65th configuration of a kernel and those after it are counted together.
 #[test]
 fn configurations_that_are_not_kept_are_mentioned() {
@@ -299,7 +390,11 @@ fn lines_of_device_functions_have_the_way_from_the_kernel() {
         place: "/src/k.cu:3".to_owned(),
         is_inlined: true,
     };
-    run.kernels[0].by_site[1].code.calls = [call("helper"), call("inner")].into();
+    let calls: Arc<[DeviceCall]> = [call("helper"), call("inner")].into();
+    run.kernels[0].by_site[1].code.calls = Arc::clone(&calls);
+    let rows = run.kernels[0].branches.instructions.iter_mut();
+    let rows = rows.filter(|row| row.place.ends_with(":5"));
+    rows.for_each(|row| row.calls = Arc::clone(&calls));
     let summed = SummedRun::of(&run);
     let json = parsed(&summed);
     let paths = &json["by_line"][0]["paths"];

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, ObjectSum};
-use super::{GpuRun, STOPPED, ShortNames, SummedRun, rows};
+use super::{GpuRun, RunOrigin, STOPPED, STREAM_MIX, ShortNames, SummedRun, rows};
 use crate::advice::PlaceNames;
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
@@ -37,6 +37,7 @@ pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
     writer.faults(&mut out);
     if !run.kernels.is_empty() {
         writer.kernels(&mut out);
+        writer.mix(&mut out);
         writer.configurations(&mut out);
         writer.lines(&mut out);
         writer.objects(&mut out);
@@ -61,6 +62,9 @@ const KERNEL_LEGEND: &str = "lanes: active of the 32 of a warp, on average. dive
 not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp accesses in global \
 memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors of loads that a model of the caches has.";
 
+const MIX_LEGEND: &str = "FLOP: operations on floats; an addition, multiplication, division, root or the like is one, a fused \
+multiplication and addition two. FLOP/B: those for each byte that the modelled L2 is asked for, and that it loads from the \
+device's memory.";
 const CONFIGURATION_LEGEND: &str = "static, dynamic: bytes of shared memory of a block that the kernel declares, and that the launch \
 adds. occupancy: warps that a multiprocessor can hold at the same time, of the most it can; an upper bound, for the \
 registers of a thread are not known from PTX. waves: how often the blocks fill all multiprocessors.";
@@ -112,6 +116,24 @@ impl Writer<'_> {
             self.paint,
         );
         self.soft(out, KERNEL_LEGEND);
+    }
+
+    fn mix(&self, out: &mut String) {
+        heading(out, "Instruction mix", "", self.width, self.paint);
+        let kernels = self.summed.kernels.iter().take(self.top);
+        // What the other columns leave, without the kernel's name.
+        let width = self.width.saturating_sub(54);
+        let cells: Vec<_> = kernels.map(|sum| rows::mix(sum, width)).collect();
+        let columns = columns(&rows::MIX_HEADS, &[0, 4]);
+        table(out, &columns, &cells, self.width, self.paint);
+        if self.summed.kernels.len() > self.top {
+            let more = self.summed.kernels.len() - self.top;
+            self.soft(out, &format!("{more} more are on the page."));
+        }
+        self.soft(out, MIX_LEGEND);
+        if self.run.origin == RunOrigin::Stream {
+            self.soft(out, STREAM_MIX);
+        }
     }
 
     fn configurations(&self, out: &mut String) {

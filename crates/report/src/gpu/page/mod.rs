@@ -15,7 +15,7 @@ use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
-use super::{GpuRun, ShortNames, SummedRun, rows};
+use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, rows};
 use crate::html::{escape, page};
 use crate::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
 use tables::{ROWS, TableRow, noted_section, section};
@@ -34,6 +34,11 @@ const KERNELS: &str = "Launches of one kernel together, those with most instruct
 32 of a warp, on average. <b>diverged</b>: executions of basic blocks in which not all threads of the warp took part. \
 <b>sectors/req</b>: sectors of 32 bytes that one instruction of a warp accesses in global memory; 4 where 32 threads access \
 neighbouring words of 4 bytes. <b>L1</b> and <b>L2</b>: share of the sectors of loads that a model of the caches has.";
+const MIX: &str = "Instructions of threads by class, and operations on floats. <b>FLOP</b>: an addition, multiplication, \
+division, root or the like is one, a fused multiplication and addition two; packed instructions have as many for each value, and \
+a product of matrices 2·m·n·k. <b>FLOP/B</b>: those for each byte that the modelled L2 is asked for, and for each that it loads \
+from the device's memory (what it writes back is not modelled). Divide a GPU's FLOP/s by its bytes/s: kernels below that number \
+are limited by what they move, those above it by what they calculate.";
 const CONFIGURATIONS: &str = "Launches by grid (blocks) and block (threads). <b>static</b> and <b>dynamic</b>: bytes of shared memory of \
 a block that the kernel declares, and that the launch adds. <b>occupancy</b>: warps that a multiprocessor can hold at the same \
 time, of the most it can. It is an upper bound, for the registers of a thread are not known from PTX. <b>limited by</b>: what \
@@ -86,6 +91,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
         cells,
         &[0],
     );
+    mix(&mut out, summed);
     configurations(&mut out, kernels);
     page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
         memory_chart::write(out, summed);
@@ -124,6 +130,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
     let links = [
         ("findings", "Findings"),
         ("kernels", "Kernels"),
+        ("mix", "Instructions"),
         ("configurations", "Occupancy"),
         ("memory", "Memory"),
         ("reuse", "Reuse"),
@@ -232,6 +239,18 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
         );
     }
     out.push_str("</dl>");
+}
+
+/// Appends what kernels execute.
+fn mix(out: &mut String, summed: &SummedRun<'_>) {
+    let rows = summed.kernels.iter().map(|sum| rows::mix(sum, usize::MAX));
+    let rows = rows.collect();
+    let explain = match summed.run.origin {
+        RunOrigin::Program => MIX.to_owned(),
+        RunOrigin::Stream => format!("{MIX} {STREAM_MIX}"),
+    };
+    let about = ("mix", "Instruction mix", explain.as_str());
+    section(out, about, &rows::MIX_HEADS, rows, &[0, 4]);
 }
 
 /// Appends how kernels were launched.
