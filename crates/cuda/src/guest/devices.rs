@@ -18,8 +18,8 @@ use crate::status::Status;
 /// The version of the driver. PTX of all versions is read; compilers that a program loads warn of a
 /// driver that is older than they are, and this is the newest of them.
 const DRIVER_VERSION: i32 = 13_050;
-/// The version of the runtime of programs of CUDA 13, whose functions are those that are here.
-const VERSION: i32 = 13_000;
+/// The version of the runtime of programs of CUDA 13: none that they were built with is newer.
+const VERSION: i32 = DRIVER_VERSION;
 /// The version of the runtime of programs of CUDA 12.
 const VERSION_12: i32 = 12_090;
 
