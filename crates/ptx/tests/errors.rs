@@ -177,6 +177,10 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
             "no prototype proto before",
         ),
         ("mov.u32 %r1, %frob.x;", "%frob.x"),
+        (
+            "mov.u64 %x1, k;",
+            "kernels cannot launch kernels here, and this launches k",
+        ),
         ("L: L: ret;", "there is a label L already"),
         ("ld.shared::cluster.u32 %r1, [%r2];", "clusters"),
     ] {

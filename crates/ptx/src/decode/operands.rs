@@ -6,6 +6,7 @@ use super::kernel::{Address, NONE, NamedSpace, Register};
 use super::scope::Binding;
 use crate::error::PtxError;
 use crate::lanes::Slots;
+use crate::names;
 use crate::ops;
 use crate::syntax::ast::Operand;
 use crate::syntax::types::Type;
@@ -67,15 +68,20 @@ impl KernelDecoder<'_> {
     }
 
     fn undeclared(&self, name: &str) -> PtxError {
-        if self
-            .ast
-            .functions
-            .iter()
-            .any(|function| function.name == name)
-        {
-            return self.error(format!(
-                "{name} is a function, and its address is no operand here"
-            ));
+        let mut functions = self.ast.functions.iter();
+        if let Some(function) = functions.find(|function| function.name == name) {
+            let name = names::readable(name);
+            // Only those who launch a kernel need its address.
+            return if function.is_entry {
+                self.unsupported(format!(
+                    "kernels cannot launch kernels here, and this launches {name}; launch it from \
+                     the host"
+                ))
+            } else {
+                self.error(format!(
+                    "{name} is a function, and its address is no operand here"
+                ))
+            };
         }
         if name.starts_with('%')
             && name.len() > 1
