@@ -23,9 +23,12 @@ fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
 }
 
 /// A demangled name without the tags of its parts. Numba adds some to each function, one of about a
-/// hundred letters: `smooth[abi:v2][abi:c8tJTC_2f…]`.
+/// hundred letters, and the name of the program's own module: `__main__::smooth[abi:v2][abi:c8t…]`.
 fn without_tags(name: &str) -> String {
-    let mut parts = name.split("[abi:");
+    let tagged = name
+        .contains("[abi:")
+        .then(|| name.strip_prefix("__main__::"));
+    let mut parts = tagged.flatten().unwrap_or(name).split("[abi:");
     let mut all = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         all.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
@@ -79,7 +82,7 @@ mod tests {
             "k(float*, int)"
         );
         let of_numba = "_ZN8__main__6smoothB2v3B8cw51c_XTE5ArrayIfLi2E1C7mutable7alignedE";
-        assert_eq!(without_parameters(of_numba), "__main__::smooth");
+        assert_eq!(without_parameters(of_numba), "smooth");
     }
 
     /// Parentheses that are not those of the parameters.
