@@ -225,7 +225,77 @@ fn options_without_effect_are_refused() {
         .says(&["--kind is about accesses of the host's code", "add --host"]);
     let host = place.run(&["profile", "--gpu-model", "kepler", "--", "true"]);
     host.fails(2)
-        .says(&["--gpu-model is for programs that use CUDA, and true does not"]);
+        .says(&["--gpu-model is for programs that use CUDA, and true is not known to"]);
+}
+
+/// Asks for the driver by its name, as packages do, and launches a kernel. The import tells that it
+/// is for CUDA; the package itself may be missing.
+const PYTHON: &str = r#"
+try: import cupy
+except ImportError: pass
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+def check(result):
+    assert result == 0, result
+ptx = b""".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry store(.param .u64 p) {
+.reg .b64 %d<2>; ld.param.u64 %d1, [p]; st.u32 [%d1], 7; ret; }"""
+context, module, kernel = (ctypes.c_void_p() for _ in range(3))
+check(cuda.cuInit(0))
+check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+check(cuda.cuCtxSetCurrent(context))
+check(cuda.cuModuleLoadData(ctypes.byref(module), ptx))
+check(cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"store"))
+def room():
+    place = ctypes.c_uint64()
+    check(cuda.cuMemAlloc_v2(ctypes.byref(place), 4))
+    return place
+values = room()
+arguments = (ctypes.c_void_p * 1)(ctypes.addressof(values))
+check(cuda.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, arguments, None))
+value = ctypes.c_int()
+check(cuda.cuMemcpyDtoH_v2(ctypes.byref(value), values, 4))
+print("stored", value.value)
+"#;
+
+#[test]
+fn python_that_imports_cuda_runs_and_is_reported_by_its_own_lines() {
+    if !has("python3") {
+        return;
+    }
+    let place = Place::new();
+    place.write("x.py", PYTHON);
+    let done = place.run(&["profile", "-o", "x", "--", "python3", "x.py"]);
+    let done = done.succeeds().prints(&["stored 7"]);
+    done.says(&["x.py:2 imports cupy: kernels run without a GPU"]);
+    let run = place.json("x.rlgpu").0;
+    let object = &run["objects"][1]["name"];
+    assert!(object.as_str().unwrap().contains("x.py:2"), "{object}");
+    let calls: Vec<&str> = run["call_paths"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|path| path.as_array()?.last()?["function"].as_str())
+        .collect();
+    assert_eq!(calls, ["room", "<module>", "<module>"], "{run:#?}");
+    // What the import says can be overruled, in both directions.
+    place.write("y.py", PYTHON.replace("import cupy", "import cupi"));
+    let forced = place.run(&["profile", "-f", "-q", "--cuda", "--", "python3", "y.py"]);
+    forced.succeeds().prints(&["stored 7"]);
+    let host = [
+        "profile",
+        "--cuda=never",
+        "--",
+        "sh",
+        "-c",
+        "true python3 x.py",
+    ];
+    place
+        .run(&host)
+        .succeeds()
+        .prints(&["code rewritten while it ran"]);
 }
 
 /// A block of the heap that is filled in one line and copied to the device.

@@ -57,14 +57,20 @@ impl ClientNames {
     }
 
     fn module(&mut self, report: &Message, accounts: &mut Accounts) {
-        let bytes = usize::try_from(report.field(1)).unwrap_or(usize::MAX);
-        let (build_id, path) = report.bytes.split_at(bytes.min(report.bytes.len()));
-        if build_id.len() > MAX_BUILD_ID || path.len() > MAX_PATH {
+        let split = |bytes: &'_ [u8], field: usize| {
+            let most = usize::try_from(report.field(field)).unwrap_or(usize::MAX);
+            let (before, after) = bytes.split_at(most.min(bytes.len()));
+            (before.to_vec(), after.to_vec())
+        };
+        let (build_id, rest) = split(&report.bytes, 1);
+        let (function, path) = split(&rest, 2);
+        if build_id.len() > MAX_BUILD_ID || function.len() > MAX_PATH || path.len() > MAX_PATH {
             return;
         }
         let module = accounts.module(HostModule {
-            path: text_of_bytes(path).into_owned(),
-            build_id: build_id.to_vec(),
+            path: text_of_bytes(&path).into_owned(),
+            build_id,
+            function: text_of_bytes(&function).into_owned(),
         });
         if let Some(module) = module {
             remember(&mut self.modules, report.field(0), module);
@@ -210,6 +216,25 @@ mod tests {
         let addresses = ledger.call_paths[1].frames.iter();
         let addresses: Vec<u64> = addresses.map(|frame| frame.address).collect();
         assert_eq!(addresses, [0x10, 0x20]);
+    }
+
+    #[test]
+    fn functions_of_one_file_are_modules_whose_addresses_are_lines() {
+        let (mut accounts, mut names) = (Accounts::default(), ClientNames::default());
+        for (number, function) in ["main", "inner"].iter().enumerate() {
+            let bytes = format!("{function}/x.py").into_bytes();
+            let fields = [number as u64, 0, function.len() as u64];
+            names.receive(&report(Operation::Module, 0, &fields, bytes), &mut accounts);
+        }
+        let path = report(Operation::CallPath, 0, &[1, 0], frames(&[(0, 12), (1, 3)]));
+        names.receive(&path, &mut accounts);
+        let ledger = accounts.into_ledger();
+        let calls = ledger.call_paths[1].frames.iter().map(|frame| {
+            let module = &ledger.modules[frame.module as usize];
+            (&*module.path, &*module.function, frame.address)
+        });
+        let calls: Vec<_> = calls.collect();
+        assert_eq!(calls, [("/x.py", "main", 12), ("/x.py", "inner", 3)]);
     }
 
     fn number() -> impl Strategy<Value = u64> {

@@ -82,11 +82,13 @@ numbered! {
     Around,
     /// Something that is not provided was called. Bytes: its name.
     Missing,
-    /// Report: a file that the program has mapped. Fields: its number in the program, bytes of its
-    /// build id. Bytes: the build id, then the path.
+    /// Report: a file that the program has mapped, or a function of one that an interpreter runs.
+    /// Fields: its number in the program, bytes of its build id, bytes of the function's name.
+    /// Bytes: the build id, the function's name, then the path.
     Module,
     /// Report: a call path. Fields: its number in the program, 1 if it is cut. Bytes: for each
-    /// call, the outermost first, the module's number and the address in its file, 64 bits each.
+    /// call, the outermost first, the module's number and the address in its file, 64 bits each; in
+    /// place of an address the line, for a function that an interpreter runs.
     CallPath,
     /// Report: the program copied. Fields: bytes, 1 if the copy was redundant, then for the
     /// destination and the source [`Side`] and three numbers that it says.

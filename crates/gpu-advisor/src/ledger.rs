@@ -12,6 +12,9 @@ pub struct HostModule {
     pub path: String,
     /// Its GNU build id; empty if it has none.
     pub build_id: Vec<u8>,
+    /// The function, of a file that an interpreter runs, such as Python's: each function is a
+    /// module, and the addresses in it are lines. Else empty.
+    pub function: String,
 }
 
 /// A call on the way from `main` to a function of CUDA.

@@ -69,6 +69,11 @@ def test_program_runs_as_it_is_and_its_lines_are_reported(name, tmp_path):
     places = [line["line"] for line in run["by_line"]]
     for line in lines:
         assert any(place.endswith(line) for place in places), (line, places)
+    # Arrays and launches have the names and lines of Python, not those of its interpreter.
+    data = [run["objects"][row["object"]]["name"] for row in run["by_object"] if row["object"]]
+    assert any(f", {name}.py:" in row for row in data), data
+    calls = [path for path in run["call_paths"] if path]
+    assert calls and all(f"{name}.py:" in path[-1]["place"] for path in calls), calls
 
 
 def test_cuda_of_an_installed_package_is_found_where_it_is_asked_for(tmp_path):

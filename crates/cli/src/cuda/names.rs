@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use addr2line::Loader;
 use reuselens::io::{open_regular_file, path_of};
-use reuselens_gpu_advisor::{CallPath, HostFrame, KernelNames, Ledger, MemoryObject, Origin};
+use reuselens_gpu_advisor::{
+    CallPath, HostFrame, HostModule, KernelNames, Ledger, MemoryObject, Origin,
+};
 use reuselens_ptx::{readable, without_parameters};
 use reuselens_report::HostCall;
 
@@ -198,11 +200,18 @@ fn equal(names: &[String]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// Whether a call is in the program's own source, not in a system's headers or a file without
-/// debug information.
+/// Whether a call is in the program's own source, not in a system's headers, a file without debug
+/// information, or a package or library of Python.
 fn is_of_program(call: &HostCall) -> bool {
-    !call.place.contains("+0x") && !call.place.starts_with("/usr/")
+    let place = &call.place;
+    !place.contains("+0x")
+        && !place.starts_with("/usr/")
+        && !PYTHON_FOLDERS.iter().any(|folder| place.contains(folder))
+        && !place.starts_with('<')
 }
+
+/// Parts of the paths of packages that are installed, and of Python's own library.
+const PYTHON_FOLDERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3."];
 
 /// Equal names get numbers.
 fn distinct(names: Vec<String>) -> Vec<String> {
@@ -247,6 +256,11 @@ impl HostFiles<'_> {
         for frame in &path.frames {
             calls.extend(self.named(*frame));
         }
+        if calls.iter().any(|call| call.is_interpreted) {
+            // What leads from the program's last line to CUDA's function is in packages.
+            let last = calls.iter().rposition(|call| is_of_program(&call.call));
+            calls.truncate(last.map_or(calls.len(), |last| last + 1));
+        }
         if let Some(main) = calls.iter().position(|call| call.mangled == "main") {
             calls.drain(..main);
         }
@@ -267,8 +281,13 @@ impl HostFiles<'_> {
 
     /// The function of a frame, and those that are inlined into it, the outermost first.
     fn named(&mut self, frame: HostFrame) -> Vec<NamedCall> {
-        let file = self.ledger.modules.get(frame.module as usize);
-        let file = file.map_or("", |module| last_part(&module.path)).to_owned();
+        let module = self.ledger.modules.get(frame.module as usize);
+        if let Some(module) = module.filter(|module| !module.function.is_empty()) {
+            return vec![NamedCall::interpreted(module, frame.address)];
+        }
+        let file = module
+            .map_or("", |module| last_part(&module.path))
+            .to_owned();
         let unknown = format!("{file}+{:#x}", frame.address);
         let mut calls = Vec::new();
         if let Some(loader) = self.loader(frame.module) {
@@ -350,9 +369,23 @@ const CUDA_FILES: [&str; 2] = ["cuda_runtime", ".cudafe1.stub.c"];
 struct NamedCall {
     mangled: String,
     call: HostCall,
+    /// Whether an interpreter runs it.
+    is_interpreted: bool,
 }
 
 impl NamedCall {
+    /// Of a function that an interpreter runs, at a line.
+    fn interpreted(module: &HostModule, line: u64) -> NamedCall {
+        NamedCall {
+            mangled: String::new(),
+            call: HostCall {
+                function: module.function.clone(),
+                place: format!("{}:{line}", module.path),
+            },
+            is_interpreted: true,
+        }
+    }
+
     fn new(mangled: &str, place: String) -> NamedCall {
         NamedCall {
             mangled: mangled.to_owned(),
@@ -360,6 +393,7 @@ impl NamedCall {
                 function: short_function(mangled),
                 place,
             },
+            is_interpreted: false,
         }
     }
 }

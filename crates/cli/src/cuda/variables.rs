@@ -44,7 +44,11 @@ impl SourceTexts {
                 .map(str::to_owned)
                 .collect()
         });
-        let variables = variables(lines.get(line.checked_sub(1)?)?, callee);
+        let line = lines.get(line.checked_sub(1)?)?;
+        let variables = match file.ends_with(".py") {
+            true => targets(line),
+            false => variables(line, callee),
+        };
         match variables.len() {
             1 => variables.into_iter().next().flatten(),
             calls if calls == nth.count => variables.into_iter().nth(nth.index).flatten(),
@@ -63,6 +67,24 @@ fn variables(line: &str, callee: &str) -> Vec<Option<String>> {
     }
     let one = |&call: &usize| address(line, call).or_else(|| assigned(&line[..call]));
     calls.iter().map(one).collect()
+}
+
+/// The variables that a statement of Python assigns to, in order: `a` and `b` in
+/// `a, b = pair(x, y=1)`. One without a name for a statement that assigns to nothing.
+fn targets(line: &str) -> Vec<Option<String>> {
+    let is_part = |c: char| c.is_alphanumeric() || c.is_whitespace() || "_.[],".contains(c);
+    let Some((left, right)) = line.split_once('=') else {
+        return vec![None];
+    };
+    // Others than `a == b`, `a += b` and `f(a=b)`; `a: int = b` has a type.
+    let left = left.split(':').next().unwrap_or(left);
+    if right.starts_with('=') || !left.chars().all(is_part) {
+        return vec![None];
+    }
+    let names = left.split(',').map(str::trim);
+    names
+        .map(|name| (!name.is_empty()).then(|| name.to_owned()))
+        .collect()
 }
 
 /// Where the calls of a function in a line have the ends of its name; those of allocators if
@@ -173,6 +195,30 @@ mod tests {
         let line = "  std::vector<float> h(n * n, 0), r(f(n, n));";
         let named = variables(line, "").into_iter().flatten();
         assert_eq!(named.collect::<Vec<_>>(), ["h", "r"]);
+    }
+
+    #[test]
+    fn statements_of_python_have_the_variables_that_they_assign_to() {
+        let names = |line: &str| {
+            let names = targets(line).into_iter();
+            names
+                .map(Option::unwrap_or_default)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for (line, expected) in [
+            ("    x = cuda.to_device(y)", "x"),
+            ("self.data[0] = alloc(n, dtype=float)", "self.data[0]"),
+            ("a, b = (to_device(v) for v in pair)", "a b"),
+            ("a: Array = zeros(3)", "a"),
+            ("kernel[grid](x, stream=s)", ""),
+            ("if a == b: f(x)", ""),
+            ("a -= b", ""),
+            ("a >= f(b)", ""),
+            ("return to_device(x)", ""),
+        ] {
+            assert_eq!(names(line), expected, "{line}");
+        }
     }
 
     #[test]

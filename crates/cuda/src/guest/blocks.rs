@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::connection::{ask, ask_number, device, own_process};
+use super::call_paths;
+use super::connection::{ask, ask_number, ask_number_of, device, own_process};
 use super::lock;
 use crate::protocol::{AllocationKind, Comparison, Message, Operation, PIECE_BYTES};
 use crate::status::Status;
@@ -115,7 +116,18 @@ pub fn block_around(address: u64) -> Result<Option<BlockAround>, Status> {
 
 /// Memory of the device at a multiple of a power of two; its address.
 pub fn allocate_on_device(bytes: u64, alignment: u64, kind: AllocationKind) -> Result<u64, Status> {
-    ask_number(Operation::Allocate, &[bytes, alignment, kind as u64])
+    allocate_of(call_paths::here(), bytes, alignment, kind)
+}
+
+/// The same in the name of a call path.
+fn allocate_of(
+    call_path: u32,
+    bytes: u64,
+    alignment: u64,
+    kind: AllocationKind,
+) -> Result<u64, Status> {
+    let fields = [bytes, alignment, kind as u64];
+    ask_number_of(call_path, Operation::Allocate, &fields)
 }
 
 /// Takes memory that the program and kernels access at one address.
@@ -144,13 +156,14 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
 /// Makes memory of the program accessible to kernels.
 pub fn register(address: usize, bytes: usize) -> Result<(), Status> {
     let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
+    let call_path = call_paths::here();
     let mut blocks = lock(&MIRRORED);
     let before = blocks.range(..end).next_back();
     if before.is_some_and(|(begin, block)| begin + block.bytes > address) {
         return Err(Status::HOST_REGISTERED);
     }
     let kind = Mirrored::Registered;
-    let device = allocate_on_device(bytes as u64, 1, kind.allocation())? as usize;
+    let device = allocate_of(call_path, bytes as u64, 1, kind.allocation())? as usize;
     let block = Block {
         bytes,
         kind,
@@ -163,13 +176,14 @@ pub fn register(address: usize, bytes: usize) -> Result<(), Status> {
 /// Takes registered memory from kernels.
 pub fn unregister(address: usize) -> Result<(), Status> {
     own_process()?;
+    let call_path = call_paths::here();
     let _running = lock(&RUNNING);
     let mut blocks = lock(&MIRRORED);
     let block = blocks.get(&address).copied();
     let block = block.filter(|block| block.kind == Mirrored::Registered);
     let block = block.ok_or(Status::HOST_NOT_REGISTERED)?;
     blocks.remove(&address);
-    ask_number(Operation::Free, &[block.device as u64]).map(drop)
+    ask_number_of(call_path, Operation::Free, &[block.device as u64]).map(drop)
 }
 
 /// The block that holds an address, and where it begins.
@@ -235,6 +249,7 @@ pub fn mirror_apart(host: usize, device: usize, bytes: usize) -> Result<(), Stat
 /// variable, which is never given back.
 pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     own_process()?;
+    let call_path = call_paths::here();
     let _running = lock(&RUNNING);
     let block = {
         let mut blocks = lock(&MIRRORED);
@@ -248,7 +263,7 @@ pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     };
     // SAFETY: it was mapped by `map`, and the program has given it back.
     unsafe { libc_munmap(address as *mut _, block.bytes.next_multiple_of(PAGE)) };
-    ask_number(Operation::Free, &[address as u64]).map(drop)
+    ask_number_of(call_path, Operation::Free, &[address as u64]).map(drop)
 }
 
 /// Runs a kernel with the program's copies of all mirrored memory, and brings back what it changed.

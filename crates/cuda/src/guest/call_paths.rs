@@ -3,12 +3,16 @@
 //! A call path is the list of return addresses, which is read from the stack by the frame
 //! information of the code. Each distinct list is looked at once: its addresses become modules and
 //! addresses in their files. From then on it has a number, which is what messages say.
+//!
+//! In a thread that runs Python, it is the list of calls in Python: each function counts as a
+//! module, and each line as an address.
 
 use std::arch::naked_asm;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
 use super::guarded::{Guarded, is_forking};
+use super::python::{self, PythonCall};
 use super::shared::modules::{self, MappedModule};
 use super::shared::unwind::{self, CallCursor};
 
@@ -22,6 +26,8 @@ const MAX_PATHS: usize = 1 << 16;
 pub struct ProgramModule {
     pub path: Vec<u8>,
     pub build_id: Vec<u8>,
+    /// The function, of a file that an interpreter runs; else empty.
+    pub function: Vec<u8>,
     /// What to add to an address of its file.
     bias: u64,
 }
@@ -38,7 +44,7 @@ struct KnownPaths {
     modules: Vec<ProgramModule>,
     /// By number, without number 0.
     paths: Vec<ResolvedPath>,
-    /// Numbers by return addresses, the innermost first.
+    /// Numbers by return addresses, the innermost first; by calls in Python, after [`OF_PYTHON`].
     numbers: BTreeMap<Vec<u64>, u32>,
     /// How many modules had been unmapped when `numbers` was begun.
     unmapped: u64,
@@ -89,11 +95,49 @@ pub fn return_addresses() -> Vec<u64> {
     calls.take(MAX_FRAMES).collect()
 }
 
+/// What no return address is: the key of a path of Python begins with it.
+const OF_PYTHON: u64 = u64::MAX;
+
 /// The number of the call path that leads here; 0 if there are too many, and in a fork handler of
 /// the program: the unwinder's lock is held then. Cost: some nanoseconds for each call of it, if
-/// the path has been seen before.
+/// the path has been seen before; microseconds in Python, whose lock it takes, so that none of this
+/// library's may be held ([`python`]).
 #[inline(never)]
 pub fn here() -> u32 {
+    if is_forking() {
+        return 0;
+    }
+    match python::calls() {
+        Some(calls) => number_of_calls(&calls),
+        None => here_on_stack(),
+    }
+}
+
+/// The number of a path of calls in Python, the innermost first.
+fn number_of_calls(calls: &[PythonCall]) -> u32 {
+    let mut key = vec![OF_PYTHON];
+    key.extend(calls.iter().flat_map(|&(function, line)| [function, line]));
+    if let Some(number) = KNOWN.with(|known| known.numbers.get(&key).copied()) {
+        return number;
+    }
+    let calls = calls.iter().rev().filter_map(|&(function, line)| {
+        let python::PythonFunction { file, name } = python::function(function)?;
+        let module = ProgramModule {
+            path: file,
+            build_id: Vec::new(),
+            function: name,
+            bias: 0,
+        };
+        Some((module, line))
+    });
+    let calls: Vec<_> = calls.collect();
+    KNOWN.with(|known| known.add(key, calls, false))
+}
+
+/// The number of the call path that leads here by the stack, as for [`here`]; without Python's
+/// lock.
+#[inline(never)]
+pub fn here_on_stack() -> u32 {
     if is_forking() {
         return 0;
     }
@@ -132,22 +176,25 @@ fn add(addresses: &[u64], is_cut: bool) -> u32 {
         .rev()
         .filter_map(|&address| find(address - 1))
         .collect();
-    KNOWN.with(|known| {
-        if known.paths.len() >= MAX_PATHS {
-            return 0;
-        }
-        let frames = found
-            .into_iter()
-            .map(|(module, address)| (known.number_of(module), address))
-            .collect();
-        known.paths.push(ResolvedPath { frames, is_cut });
-        let number = known.paths.len() as u32;
-        known.numbers.insert(addresses.to_vec(), number);
-        number
-    })
+    KNOWN.with(|known| known.add(addresses.to_vec(), found, is_cut))
 }
 
 impl KnownPaths {
+    /// Gives a path a number, by its key and its calls, the outermost first.
+    fn add(&mut self, key: Vec<u64>, calls: Vec<(ProgramModule, u64)>, is_cut: bool) -> u32 {
+        if self.paths.len() >= MAX_PATHS {
+            return 0;
+        }
+        let frames = calls
+            .into_iter()
+            .map(|(module, address)| (self.number_of(module), address))
+            .collect();
+        self.paths.push(ResolvedPath { frames, is_cut });
+        let number = self.paths.len() as u32;
+        self.numbers.insert(key, number);
+        number
+    }
+
     fn number_of(&mut self, module: ProgramModule) -> u32 {
         let known = self.modules.iter().position(|known| *known == module);
         known.unwrap_or_else(|| {
@@ -182,6 +229,7 @@ fn described(module: &MappedModule<'_>) -> ProgramModule {
     ProgramModule {
         path,
         build_id: module.build_id().to_vec(),
+        function: Vec::new(),
         bias: module.bias,
     }
 }

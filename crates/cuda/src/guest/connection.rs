@@ -161,8 +161,9 @@ impl Connection {
         let Some(module) = call_paths::module(number) else {
             return Ok(());
         };
-        let fields = [u64::from(number), module.build_id.len() as u64];
-        let bytes = [module.build_id, module.path].concat();
+        let lengths = [module.build_id.len(), module.function.len()].map(|bytes| bytes as u64);
+        let fields = [u64::from(number), lengths[0], lengths[1]];
+        let bytes = [module.build_id, module.function, module.path].concat();
         Message::with_bytes(Operation::Module, &fields, bytes).send(&mut self.stream)
     }
 }
@@ -186,9 +187,16 @@ fn exchange(request: &Message) -> Result<Message, Status> {
 
 /// Asks for memory or gives it back, in the name of the calls that lead here; the answer's first
 /// field.
+///
+/// As [`call_paths::here`], it must not be called with a lock held: see [`ask_number_of`].
 pub fn ask_number(operation: Operation, fields: &[u64]) -> Result<u64, Status> {
+    ask_number_of(call_paths::here(), operation, fields)
+}
+
+/// The same in the name of a call path that the caller has asked for before it took a lock.
+pub fn ask_number_of(call_path: u32, operation: Operation, fields: &[u64]) -> Result<u64, Status> {
     let mut request = Message::new(operation, fields);
-    request.call_path = call_paths::here();
+    request.call_path = call_path;
     Ok(ask(&request)?.field(0))
 }
 

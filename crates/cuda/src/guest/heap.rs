@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
 use super::call_paths;
 use super::guarded::{self, Guarded};
+use super::python;
 use super::shared::next;
 
 /// Blocks of fewer bytes are not kept: arrays that are copied are larger, and most other blocks
@@ -69,6 +70,15 @@ extern "C" fn after_fork() {
     BLOCKS.lock().release();
 }
 
+/// Who allocates. Of Python it is not known: its allocator cannot be asked while it works, and the
+/// interpreter's own functions say nothing.
+fn of_allocation() -> u32 {
+    match python::is_there() {
+        true => 0,
+        false => call_paths::here_on_stack(),
+    }
+}
+
 /// The block around an address, how far it is in it, and whether this is the first time that
 /// someone asks for it.
 pub fn block_around(address: usize) -> Option<(HeapBlock, bool)> {
@@ -97,7 +107,7 @@ fn keep_block(at: usize, bytes: usize) {
         at,
         HeapBlock {
             bytes,
-            call_path: call_paths::here(),
+            call_path: of_allocation(),
             is_known: false,
         },
     );

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use super::hook::{self, JUMP_BYTES, REGISTER};
 use super::jit_links;
 use super::lock;
+use super::python;
 use super::symbol_tables::{SymbolTable, tables_with};
 
 #[link(name = "c")]
@@ -89,6 +90,7 @@ extern "C" fn changed() {
 
 /// Looks at files that are new.
 fn look() {
+    python::look();
     let files = hook::mapped_files();
     let (before, own) = {
         let mut seen = lock(&SEEN);

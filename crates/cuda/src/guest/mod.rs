@@ -34,6 +34,7 @@ mod modules;
 mod pools;
 mod printed;
 mod properties;
+mod python;
 mod shared;
 mod sides;
 mod streams;

@@ -85,13 +85,17 @@ impl Pools {
 fn allocate(pool: Option<usize>, bytes: u64, stream: usize) -> Result<u64, Status> {
     fatal()?;
     captures::forbid(stream)?;
-    let mut pools = lock(&POOLS);
-    let handle = pool.unwrap_or(pools.current);
-    if bytes == 0 {
-        return pools.pool(handle).map(|_| 0);
-    }
-    pools.pool(handle)?.takes(bytes)?;
+    let handle = {
+        let mut pools = lock(&POOLS);
+        let handle = pool.unwrap_or(pools.current);
+        if bytes == 0 {
+            return pools.pool(handle).map(|_| 0);
+        }
+        pools.pool(handle)?.takes(bytes)?;
+        handle
+    };
     let address = allocate_on_device(bytes, 1, AllocationKind::StreamOrdered);
+    let mut pools = lock(&POOLS);
     match address {
         Ok(address) => _ = pools.blocks.insert(address, (handle, bytes)),
         Err(_) => pools.pool(handle)?.used -= bytes,
