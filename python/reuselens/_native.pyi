@@ -28,7 +28,8 @@ class Device:
             threads: threads that run blocks; one for each processor without it. Results and
                 reports do not depend on it.
             max_instructions: a launch is stopped after about this many instructions of warps.
-            gpu: whose caches are modelled: "hopper", "pascal" or "kepler".
+            gpu: whose caches are modelled: "blackwell", "hopper", "ada", "ampere", "pascal" or
+                "kepler", or sizes, as in "l1=128K,l2=40M,sms=108".
             caches: whether caches are modelled; without, there are no hit rates.
 
         Raises:

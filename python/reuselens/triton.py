@@ -461,7 +461,8 @@ def install(
         threads: threads that run blocks; one for each processor without it. Results and report do
             not depend on it.
         max_instructions: a launch is stopped after about this many instructions of warps.
-        gpu: whose caches are modelled: "hopper", "pascal" or "kepler".
+        gpu: whose caches are modelled: "blackwell", "hopper", "ada", "ampere", "pascal" or
+            "kepler", or sizes, as in "l1=128K,l2=40M,sms=108".
         caches: whether caches are modelled; without, there are no hit rates, and less time passes.
         autotune: "first" takes the first configuration that compiles and fits; "all" runs each one
             once, on the arrays as they are, and takes the one with the fewest sectors that the

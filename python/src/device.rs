@@ -114,15 +114,9 @@ impl Device {
         gpu: &str,
         caches: bool,
     ) -> PyResult<Device> {
-        let model = match gpu {
-            "hopper" => GpuModel::HOPPER,
-            "pascal" => GpuModel::PASCAL,
-            "kepler" => GpuModel::KEPLER,
-            other => {
-                let what = format!("gpu={other:?}: it is 'hopper', 'pascal' or 'kepler'");
-                return Err(PyValueError::new_err(what));
-            }
-        };
+        let model: GpuModel = gpu
+            .parse()
+            .map_err(|error: String| PyValueError::new_err(format!("gpu={gpu:?}: {error}")))?;
         let analysis = AdvisorOptions {
             caches,
             bypass: caches,

@@ -156,6 +156,7 @@ impl RunNames {
             objects: self.objects.clone(),
             findings: found,
             host: None,
+            unanalysed_launches: 0,
         }
     }
 }

@@ -5,6 +5,7 @@ mod applies;
 mod names;
 mod own_lines;
 mod results;
+mod selected;
 mod variables;
 
 use std::ffi::OsString;
@@ -30,12 +31,14 @@ use reuselens_warp::file::WarpWriter;
 use crate::commands::profile::{HostCapture, failed_beside, program_name, status};
 use crate::exit::Outcome;
 use crate::interrupt;
+use crate::metered::MeteredSink;
 use crate::output::{Show, color, numbered, terminal_width};
 use crate::say::{say, tell};
 use crate::sources::ProfileOrigin;
 pub use applies::refuse_unused;
 use names::kernel_names;
 pub use results::{GpuResults, named};
+pub use selected::{SelectedLaunches, warn_of_selection};
 
 /// Memory of the device, where the machine has as much.
 const DEVICE_BYTES: u64 = 8 << 30;
@@ -48,7 +51,7 @@ const SIGKILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Options of all that runs programs that use CUDA.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct CudaArgs {
     /// Whether the program is one that uses CUDA, whose kernels run without a GPU
     #[arg(
@@ -62,6 +65,9 @@ pub struct CudaArgs {
         help_heading = "CUDA programs"
     )]
     cuda: CudaWhen,
+
+    #[command(flatten)]
+    pub selected: SelectedLaunches,
 
     /// Stop a kernel of a CUDA program after this number of instructions of its warps
     #[arg(
@@ -113,7 +119,7 @@ impl From<OnFaultName> for OnFault {
 }
 
 /// Options of what is analysed of a program that uses CUDA.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct CudaAnalysis {
     #[command(flatten)]
     run: CudaArgs,
@@ -133,37 +139,16 @@ pub struct CacheModel {
     #[arg(long, help_heading = "CUDA programs")]
     pub no_cache_model: bool,
 
-    /// The GPU whose caches are modelled for a CUDA program
+    /// The GPU whose caches are modelled for a CUDA program: blackwell, hopper, ada, ampere, pascal,
+    /// kepler, or sizes as in l1=128K,l2=40M,sms=108
     #[arg(
         long,
-        value_enum,
         default_value = "hopper",
         value_name = "GPU",
         conflicts_with = "no_cache_model",
         help_heading = "CUDA programs"
     )]
-    pub gpu_model: GpuModelName,
-}
-
-/// A GPU whose caches are modelled.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum GpuModelName {
-    /// Compute capability 9.0 (H100): 192 KiB of L1, 50 MiB of L2
-    Hopper,
-    /// Compute capability 6.0 (P100): 24 KiB of L1, 4 MiB of L2
-    Pascal,
-    /// Compute capability 3.5 (K40): 16 KiB of L1, 1.5 MiB of L2
-    Kepler,
-}
-
-impl From<GpuModelName> for GpuModel {
-    fn from(name: GpuModelName) -> GpuModel {
-        match name {
-            GpuModelName::Hopper => GpuModel::HOPPER,
-            GpuModelName::Pascal => GpuModel::PASCAL,
-            GpuModelName::Kepler => GpuModel::KEPLER,
-        }
-    }
+    pub gpu_model: GpuModel,
 }
 
 impl CudaAnalysis {
@@ -196,7 +181,7 @@ impl CacheModel {
         AdvisorOptions {
             caches: !self.no_cache_model,
             bypass: !self.no_cache_model,
-            model: self.gpu_model.into(),
+            model: self.gpu_model,
             mapped_accesses: MAPPED_ACCESSES,
             ..AdvisorOptions::default()
         }
@@ -213,6 +198,16 @@ pub struct CudaProgram<'a> {
     pub pass_status: bool,
     /// Kernels in the table.
     pub top: usize,
+}
+
+/// What a program leaves that has ended.
+struct ProgramRun<W> {
+    ended: ExitStatus,
+    refused: Refused,
+    ledger: Ledger,
+    /// Launches that `watch` has not seen.
+    unanalysed: u64,
+    watch: W,
 }
 
 /// Whether a command is a program that uses CUDA, as far as `when` leaves that open. Of a program
@@ -266,10 +261,13 @@ impl CudaProgram<'_> {
         let results = GpuResults::begin(output, &program_name(self.command), show)?;
         let watch = AdvisedKernels::new(arguments.model.advisor());
         let to_error = show.standard_output_is_taken();
-        let (ended, refused, ledger, watch) =
-            self.run(watch, arguments.run.options(true), to_error)?;
-        warn(&refused);
-        let run = results::named(self.line(), watch.finish(), ledger);
+        let ran = self.run(watch, &arguments.run, true, to_error)?;
+        warn(&ran.refused);
+        let run = GpuRun {
+            unanalysed_launches: ran.unanalysed,
+            ..results::named(self.line(), ran.watch.finish(), ran.ledger)
+        };
+        let ended = ran.ended;
         self.end(results.finish(run, show), process_end(ended))
     }
 
@@ -286,16 +284,13 @@ impl CudaProgram<'_> {
         let results = GpuResults::begin(output, &name, show)?;
         let host_results = results.begin_host(show)?;
         let watch = AdvisedKernels::new(arguments.model.advisor());
-        let device = Interpreter::new(
-            device_bytes(available_memory()),
-            arguments.run.options(true),
-            watch,
-        );
-        let server = CudaServer::start(device)?;
+        let server = CudaServer::start(self.device(watch, &arguments.run, true))?;
         let (profile, ended) = capture.run(server.environment().to_vec())?;
         let (refused, ledger, device) = server.finish();
         warn(&refused);
-        let kernels = device.into_watch().finish();
+        warn_of_selection(device.selection());
+        let unanalysed_launches = device.selection().left_out();
+        let kernels = device.into_watch().inner.finish();
         let rendered = show.render(&ShownProfile::new(&profile), &name, ProfileOrigin::RanHere)?;
         let host_path = host_results.write(&rendered)?;
         show.warn(&profile);
@@ -308,6 +303,7 @@ impl CudaProgram<'_> {
         );
         let run = GpuRun {
             host: Some(host),
+            unanalysed_launches,
             ..results::named(self.line(), kernels, ledger)
         };
         self.end(results.finish(run, show), ended)
@@ -334,11 +330,11 @@ impl CudaProgram<'_> {
         let description = format!("{name} on the interpreter");
         let records = CollectorSink::new(WarpWriter::new(file, &path, &description)?);
         let watch = (records, KernelCounts::default());
-        let (ended, refused, _, (records, counts)) =
-            self.run(watch, arguments.options(false), false)?;
-        warn(&refused);
+        let ran = self.run(watch, arguments, false, false)?;
+        warn(&ran.refused);
+        let (records, counts) = ran.watch;
         warn_of_skipped(counts.skipped());
-        let ended = process_end(ended);
+        let ended = process_end(ran.ended);
         let (path, records) = match write_records(records, numbered_name) {
             Ok((None, records)) => (path, records),
             Ok((Some(path), records)) => (path, records),
@@ -353,18 +349,30 @@ impl CudaProgram<'_> {
         Ok(self.code(ended))
     }
 
+    /// The device that runs the kernels, with their control flow counted or not. What is analysed
+    /// and how far a long kernel is, `watch` sees.
+    fn device<W: KernelWatch>(
+        &self,
+        watch: W,
+        arguments: &CudaArgs,
+        flow: bool,
+    ) -> Interpreter<MeteredSink<W>> {
+        let watch = MeteredSink::new(watch, self.quiet);
+        let bytes = device_bytes(available_memory());
+        Interpreter::new(bytes, arguments.options(flow), watch)
+            .with_selection(arguments.selected.selection())
+    }
+
     fn run<W: KernelWatch + 'static>(
         &self,
         watch: W,
-        options: Options,
+        arguments: &CudaArgs,
+        flow: bool,
         output_to_error: bool,
-    ) -> anyhow::Result<(ExitStatus, Refused, Ledger, W)> {
+    ) -> anyhow::Result<ProgramRun<W>> {
         let stop = interrupt::graceful();
-        let mut running = run(
-            self.command,
-            Interpreter::new(device_bytes(available_memory()), options, watch),
-            output_to_error,
-        )?;
+        let device = self.device(watch, arguments, flow);
+        let mut running = run(self.command, device, output_to_error)?;
         let mut is_asked_to_end = false;
         let ended = loop {
             if let Some(ended) = running.try_wait()? {
@@ -381,7 +389,14 @@ impl CudaProgram<'_> {
             std::thread::sleep(PATIENCE);
         };
         let (refused, ledger, device) = running.finish();
-        Ok((ended, refused, ledger, device.into_watch()))
+        warn_of_selection(device.selection());
+        Ok(ProgramRun {
+            ended,
+            refused,
+            ledger,
+            unanalysed: device.selection().left_out(),
+            watch: device.into_watch().inner,
+        })
     }
 
     fn show(&self, kernels: &[KernelCount], next: &str) -> anyhow::Result<()> {

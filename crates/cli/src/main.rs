@@ -16,6 +16,7 @@ mod holdings;
 mod interrupt;
 mod limits;
 mod memory_machines;
+mod metered;
 mod options;
 mod output;
 mod part;

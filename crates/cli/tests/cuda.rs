@@ -75,6 +75,23 @@ fn profile_writes_run_and_page_and_compares_runs() {
         (&256.into(), &1024.into())
     );
     assert_eq!(run["by_line"][0]["global"]["sectors"], 1024);
+    // Each of 4,096 threads multiplies once. 16 KiB are loaded, and as many stored.
+    let operations = serde_json::json!({ "f16": 0, "f32": 4096, "f64": 0, "tensor": 0 });
+    assert_eq!(kernel["float_operations"], operations);
+    let intensity = serde_json::json!({
+        "l2_bytes": 32 << 10,
+        "memory_bytes": 16 << 10,
+        "per_l2_byte": 0.125,
+        "per_memory_byte": 0.25,
+    });
+    assert_eq!(kernel["intensity"], intensity);
+    let loads = &kernel["instruction_mix"]["global load"];
+    assert_eq!(*loads, serde_json::json!({ "warps": 128, "threads": 4096 }));
+    let launched = &kernel["configurations"][0];
+    assert_eq!(
+        (&launched["grid"][0], &launched["block"][0]),
+        (&16.into(), &256.into())
+    );
     // Where the kernel was launched, and its data allocated and copied.
     let kernel = &run["kernels"][0];
     let path = run["call_paths"][kernel["call_path"].as_u64().unwrap() as usize].clone();
@@ -97,6 +114,106 @@ fn profile_writes_run_and_page_and_compares_runs() {
         .run(&["gpu", "diff", "scale.rlgpu", "scale.2.rlgpu"])
         .succeeds();
     assert!(same.prints(&["scale"]).out.contains("±0 %"));
+}
+
+/// Kernels of one, two, … blocks.
+const LAUNCHES: &str = r#"
+template <typename T> __global__ void fill(T *data) { data[blockIdx.x * 32 + threadIdx.x] = 1; }
+__global__ void other(int *data) { data[blockIdx.x * 32 + threadIdx.x] += 1; }
+int main()
+{
+    int *data;
+    cudaMalloc(&data, 4096);
+    for (int i = 1; i <= 4; i++)
+        fill<int><<<i, 32>>>(data);
+    fill<short><<<5, 32>>>((short *)data);
+    other<<<6, 32>>>(data);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+"#;
+
+#[test]
+fn only_chosen_launches_are_analysed() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    if !has(&nvcc) {
+        return;
+    }
+    let place = Place::new();
+    place.write("launches.cu", LAUNCHES);
+    let mut compile = Command::new(nvcc);
+    compile.arg("-o");
+    compile.args([place.path("launches"), place.path("launches.cu")]);
+    Done::of(&mut compile).succeeds();
+    // Kernels with the grids of their launches that were analysed, and how many were not.
+    let analysed = |run: &str| {
+        let run = place.json(run).0;
+        let kernels = run["by_kernel"].as_array().unwrap().iter();
+        let rows = kernels.flat_map(|kernel| {
+            let launches = kernel["configurations"].as_array().unwrap().iter();
+            launches.map(|it| format!("{} {}", kernel["kernel"].as_str().unwrap(), it["grid"][0]))
+        });
+        let mut rows: Vec<String> = rows.collect();
+        rows.sort();
+        (rows, run["unanalysed_launches"].as_u64().unwrap())
+    };
+    let cases: [(&[&str], &[&str], u64); 3] = [
+        (
+            &["--kernel", "fill<int>", "--launches", "2,4-9"],
+            &["fill<int> 2", "fill<int> 4"],
+            4,
+        ),
+        (
+            &["--launches", "1"],
+            &["fill<int> 1", "fill<short> 5", "other 6"],
+            3,
+        ),
+        (
+            &["--kernel", "short", "--kernel", "other"],
+            &["fill<short> 5", "other 6"],
+            4,
+        ),
+    ];
+    for (options, rows, left_out) in cases {
+        let arguments = [&["profile", "-q", "-f"], options, &["--", "./launches"]].concat();
+        place.run(&arguments).succeeds();
+        let expected: Vec<String> = rows.iter().map(|&row| row.to_owned()).collect();
+        assert_eq!(
+            analysed("launches.rlgpu"),
+            (expected.clone(), left_out),
+            "{options:?}"
+        );
+        let all = ["record", "-q", "-f", "--", "./launches"];
+        place.run(&all).succeeds();
+        let report = [
+            "gpu",
+            "report",
+            "-q",
+            "-f",
+            "-o",
+            "stream",
+            "launches.rlwarp",
+        ];
+        place.run(&[&report, options].concat()).succeeds();
+        assert_eq!(
+            analysed("stream.rlgpu"),
+            (expected, left_out),
+            "{options:?}"
+        );
+    }
+    let arguments = ["profile", "--kernel", "no", "-f", "--", "./launches"];
+    let none = place.run(&arguments).succeeds();
+    none.prints(&["no launch was analysed"]).says(&[
+        "no kernel with 'no' in its name was launched; there were ",
+        "fill<int> (4 launches)",
+    ]);
+    let record = ["record", "-f", "--kernel", "other", "--", "./launches"];
+    let recorded = place.run(&record).succeeds();
+    recorded.prints(&["18 memory instructions of warps"]);
+    let wrong = ["profile", "--launches", "0", "--", "./launches"];
+    place
+        .run(&wrong)
+        .fails(2)
+        .says(&["'0' is no number of a launch"]);
 }
 
 #[test]

@@ -141,6 +141,27 @@ fn occupancy_is_shown_and_known_of_the_stream() {
     assert_eq!(launched["block"], serde_json::json!([64, 1, 1]));
     assert_eq!(launched["dynamic_shared_bytes"], 100 << 10);
     assert_eq!(launched["occupancy"]["blocks"], 2);
+    // 99 KiB at most on an RTX 4090; and a GPU of one's own, whose L1 holds four lines.
+    let own = "ada,l1=512,sms=1,shared=202K";
+    let options = ["--gpu-model", own, "-o", "own", "--json", "own.json"];
+    place.run(&[&report[..4], &options].concat()).succeeds();
+    let json: serde_json::Value = serde_json::from_str(&place.text("own.json")).unwrap();
+    let name = "own GPU (1 SM, 512 B of L1, 72 MiB of L2)";
+    assert_eq!(
+        (&json["model"]["name"], &json["model"]["sms"]),
+        (&name.into(), &1.into())
+    );
+    let launched = &json["by_kernel"][0]["configurations"][0]["occupancy"];
+    assert_eq!(
+        (&launched["blocks"], &launched["most_warps"]),
+        (&2.into(), &48.into())
+    );
+    assert_eq!(launched["waves"], 2.0);
+    let wrong = [&report[..4], &["--gpu-model", "volta"]].concat();
+    place
+        .run(&wrong)
+        .fails(2)
+        .says(&["there is no model of 'volta'", "l1=…,l2=…,sms=…"]);
 }
 
 #[test]

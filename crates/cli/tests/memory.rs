@@ -195,6 +195,7 @@ fn kernel(place: &Place, name: &str, loads: u64, address: impl Fn(u64, u64) -> u
         kernel: "k".into(),
         grid: Extent::line(64),
         block: Extent::line(256),
+        used: None,
         sites: [].into(),
     };
     writer.launch(&launch).unwrap();

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{
-    DeviceError, FaultKind, FlowCounts, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
-    Options, PtxModule, SkippedAccess, Stats, readable,
+    DeviceError, FaultKind, FlowCounts, Ignore, Kernel, LaunchConfig, LaunchError, LaunchSelection,
+    LaunchSink, Loaded, Options, PtxModule, SkippedAccess, Stats, readable,
 };
 
 use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
@@ -60,6 +60,9 @@ pub struct Interpreter<W> {
     /// `None` for those that have ended.
     modules: Vec<Option<Loaded>>,
     kernels: Vec<Kernel>,
+    /// Of kernels that are counted while they run, those for launches that are not looked at.
+    plain: Vec<Option<Kernel>>,
+    selection: LaunchSelection,
     numbers: HashMap<(u64, String), u64>,
     allocated: u64,
     watch: W,
@@ -74,15 +77,41 @@ impl<W: KernelWatch> Interpreter<W> {
             options,
             modules: Vec::new(),
             kernels: Vec::new(),
+            plain: Vec::new(),
+            selection: LaunchSelection::default(),
             numbers: HashMap::new(),
             allocated: 0,
             watch,
         }
     }
 
+    /// Lets `watch` see only the launches that `selection` chooses. The others run, as fast as
+    /// they can. To be called before kernels are looked up.
+    pub fn with_selection(self, selection: LaunchSelection) -> Interpreter<W> {
+        Interpreter { selection, ..self }
+    }
+
+    /// Which launches `watch` has seen.
+    pub fn selection(&self) -> &LaunchSelection {
+        &self.selection
+    }
+
     /// What watched the kernels.
     pub fn into_watch(self) -> W {
         self.watch
+    }
+
+    /// Runs a launch that is not looked at.
+    fn launch_unseen(&mut self, kernel: usize, config: &LaunchConfig) -> Result<(), CudaFault> {
+        let kernel = self.plain[kernel].as_ref().unwrap_or(&self.kernels[kernel]);
+        let ended = self
+            .device
+            .launch(kernel, config, &self.options, &mut Ignore);
+        self.device.take_flow();
+        self.device.take_skipped();
+        ended
+            .map(drop)
+            .map_err(|error| launch_fault(&error, config.cooperative))
     }
 
     fn module(&self, module: u64) -> Result<&Loaded, CudaFault> {
@@ -155,7 +184,16 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                     return Err(CudaFault::new(Status::INVALID_FUNCTION, what));
                 }
                 let kernel = self.device.kernel(loaded, name, &self.options)?;
+                let plain = Options {
+                    flow: false,
+                    ..self.options.clone()
+                };
+                let plain = match self.options.flow && !self.selection.has_all() {
+                    true => Some(self.device.kernel(loaded, name, &plain)?),
+                    false => None,
+                };
                 self.kernels.push(kernel);
+                self.plain.push(plain);
                 let number = self.kernels.len() as u64 - 1;
                 self.numbers.insert(key, number);
                 number
@@ -195,9 +233,9 @@ impl<W: KernelWatch> Device for Interpreter<W> {
     }
 
     fn launch(&mut self, launch: &KernelLaunch, context: &LaunchContext) -> Result<(), CudaFault> {
-        let kernel = usize::try_from(launch.kernel)
-            .ok()
-            .and_then(|number| self.kernels.get(number))
+        let found = usize::try_from(launch.kernel).ok();
+        let found = found.and_then(|number| Some((number, self.kernels.get(number)?)));
+        let (number, kernel) = found
             .ok_or_else(|| CudaFault::new(Status::INVALID_FUNCTION, "there is no such kernel"))?;
         let config = LaunchConfig {
             cooperative: launch.is_cooperative,
@@ -207,6 +245,9 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             params: launch.params.clone(),
         };
         self.device.set_stack(launch.stack_bytes);
+        if !self.selection.takes(kernel.name()) {
+            return self.launch_unseen(number, &config);
+        }
         self.watch
             .begin(kernel, &config, context)
             .map_err(|message| CudaFault::new(Status::UNKNOWN, message))?;

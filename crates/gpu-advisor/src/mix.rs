@@ -41,6 +41,12 @@ impl InstructionMix {
         classes.filter(|(_, counts)| counts.warps > 0)
     }
 
+    /// Whether all instructions are among them, and not only those that access memory: each warp
+    /// ends by an instruction of control flow.
+    pub fn is_complete(&self) -> bool {
+        self.of(InstructionClass::Control).warps > 0
+    }
+
     /// All classes together.
     pub fn all(&self) -> ClassCounts {
         let mut all = ClassCounts::default();

@@ -1,4 +1,14 @@
-//! [`GpuModel`]: the sizes of a GPU that the cache model and the advice on bypassing need.
+//! [`GpuModel`]: the sizes of a GPU that the cache model, the occupancy and the advice on bypassing
+//! need.
+//!
+//! Blocks, warps and shared memory of an SM: *CUDA C++ Programming Guide*, "Technical Specifications
+//! per Compute Capability", and `cuda_occupancy.h` of the CUDA toolkit. The other sources are named
+//! at each GPU. What NVIDIA does not publish (the ways of the caches) is a guess.
+
+use std::fmt;
+use std::str::FromStr;
+
+use reuselens_units::{Bytes, counted};
 
 /// What a store does to a line that the L1 cache holds. A store always goes to the L2 cache, too,
 /// and never brings a line into the L1.
@@ -48,8 +58,26 @@ pub struct GpuModel {
     pub stores: StorePolicy,
 }
 
+/// What a model with sizes of its own is called.
+const OWN: &str = "own GPU";
+/// The most SMs of a GPU with sizes of its own.
+const MOST_SMS: u32 = 4096;
+/// The most bytes of its caches.
+const MOST_CACHE: u64 = 64 << 30;
+
 impl GpuModel {
-    /// Compute capability 9.0 (H100 SXM): 132 SMs, 50 MiB of L2. Of the 256 KiB that the L1 shares
+    /// The GPUs that have a name, the newest first.
+    pub const NAMED: [(&'static str, GpuModel); 6] = [
+        ("blackwell", GpuModel::BLACKWELL),
+        ("hopper", GpuModel::HOPPER),
+        ("ada", GpuModel::ADA),
+        ("ampere", GpuModel::AMPERE),
+        ("pascal", GpuModel::PASCAL),
+        ("kepler", GpuModel::KEPLER),
+    ];
+
+    /// Compute capability 9.0 (H100 SXM): 132 SMs, 50 MiB of L2 (*NVIDIA H100 Tensor Core GPU
+    /// Architecture*, table 3). Of the 256 KiB that the L1 shares
     /// with shared memory, the model gives 192 KiB to the L1.
     pub const HOPPER: GpuModel = GpuModel {
         name: "compute capability 9.0",
@@ -71,7 +99,67 @@ impl GpuModel {
         stores: StorePolicy::Update,
     };
 
-    /// Compute capability 6.0 (P100): 56 SMs, 24 KiB of L1, 4 MiB of L2.
+    /// Compute capability 10.0 (B200): 148 SMs, as its driver reports them; 126 MiB of L2
+    /// (*Blackwell Tuning Guide*, "Increased L2 Capacity"). Of the 256 KiB that the L1 shares with
+    /// shared memory, the model gives 192 KiB to the L1.
+    pub const BLACKWELL: GpuModel = GpuModel {
+        name: "compute capability 10.0",
+        sms: 148,
+        l2: CacheShape {
+            bytes: 126 << 20,
+            ways: 16,
+        },
+        ..GpuModel::HOPPER
+    };
+
+    /// Compute capability 8.9 (RTX 4090): 128 SMs, 72 MiB of L2 (*NVIDIA Ada GPU Architecture*,
+    /// appendix A). Of the 128 KiB that the L1 shares with shared memory, the model gives 96 KiB to
+    /// the L1.
+    pub const ADA: GpuModel = GpuModel {
+        name: "compute capability 8.9",
+        sms: 128,
+        blocks_per_sm: 24,
+        warps_per_sm: 48,
+        shared_per_sm: 100 << 10,
+        shared_per_block: 100 << 10,
+        shared_reserved: 1 << 10,
+        shared_granularity: 128,
+        l1: CacheShape {
+            bytes: 96 << 10,
+            ways: 16,
+        },
+        l2: CacheShape {
+            bytes: 72 << 20,
+            ways: 16,
+        },
+        stores: StorePolicy::Update,
+    };
+
+    /// Compute capability 8.0 (A100): 108 SMs, 40 MiB of L2 (*NVIDIA A100 Tensor Core GPU
+    /// Architecture*, table 4). Of the 192 KiB that the L1 shares with shared memory, the model
+    /// gives 128 KiB to the L1.
+    pub const AMPERE: GpuModel = GpuModel {
+        name: "compute capability 8.0",
+        sms: 108,
+        blocks_per_sm: 32,
+        warps_per_sm: 64,
+        shared_per_sm: 164 << 10,
+        shared_per_block: 164 << 10,
+        shared_reserved: 1 << 10,
+        shared_granularity: 128,
+        l1: CacheShape {
+            bytes: 128 << 10,
+            ways: 16,
+        },
+        l2: CacheShape {
+            bytes: 40 << 20,
+            ways: 16,
+        },
+        stores: StorePolicy::Update,
+    };
+
+    /// Compute capability 6.0 (P100): 56 SMs, 24 KiB of L1, 4 MiB of L2 (*NVIDIA Tesla P100*, table
+    /// 1).
     pub const PASCAL: GpuModel = GpuModel {
         name: "compute capability 6.0",
         sms: 56,
@@ -92,7 +180,8 @@ impl GpuModel {
         stores: StorePolicy::Evict,
     };
 
-    /// Compute capability 3.5 (K40): 15 SMs, 16 KiB of L1, 1.5 MiB of L2.
+    /// Compute capability 3.5 (K40): 15 SMs, 16 KiB of L1, 1.5 MiB of L2 (*NVIDIA's Next Generation
+    /// CUDA Compute Architecture: Kepler GK110*).
     pub const KEPLER: GpuModel = GpuModel {
         name: "compute capability 3.5",
         sms: 15,
@@ -140,5 +229,149 @@ impl GpuModel {
 impl Default for GpuModel {
     fn default() -> GpuModel {
         GpuModel::HOPPER
+    }
+}
+
+/// What it is called; of a GPU with sizes of its own, also these.
+impl fmt::Display for GpuModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if self.name == OWN {
+            let (l1, l2) = (Bytes(self.l1.bytes), Bytes(self.l2.bytes));
+            let sms = counted(self.sms.into(), "SM", "SMs");
+            write!(f, " ({sms}, {l1} of L1, {l2} of L2)")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a name (`ampere`), or sizes (`l1=128K,l2=40M,sms=108`). Sizes that are missing are those
+/// of the GPU that is named before them, or else of `hopper`: `ada,sms=76,l2=64M`. The sizes are
+/// `l1` (of an SM), `l2`, `sms`, and for the occupancy `warps`, `blocks` and `shared` of an SM.
+impl FromStr for GpuModel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GpuModel, String> {
+        let mut model = GpuModel::default();
+        for (at, part) in text.split(',').enumerate() {
+            let part = part.trim();
+            match (part.split_once('='), at) {
+                (Some((key, value)), _) => model.set(key.trim(), value.trim())?,
+                (None, 0) => model = named(part)?,
+                (None, _) => return Err(format!("'{part}' is no size: write l1=…, l2=… or sms=…")),
+            }
+        }
+        Ok(model)
+    }
+}
+
+fn named(name: &str) -> Result<GpuModel, String> {
+    let found = GpuModel::NAMED.iter().find(|(known, _)| *known == name);
+    found.map(|(_, model)| *model).ok_or_else(|| {
+        let names = GpuModel::NAMED.map(|(name, _)| name).join(", ");
+        format!("there is no model of '{name}': write one of {names}, or l1=…,l2=…,sms=…")
+    })
+}
+
+impl GpuModel {
+    /// Sets a size; the model is one of its own then.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let bytes = |least: u64| match value.parse::<Bytes>() {
+            Ok(Bytes(bytes)) if (least..=MOST_CACHE).contains(&bytes) => Ok(bytes),
+            Ok(bytes) => Err(format!(
+                "{key}={value} is {bytes}: it is {} to {}",
+                Bytes(least),
+                Bytes(MOST_CACHE)
+            )),
+            Err(error) => Err(format!("{key}={value}: {error}")),
+        };
+        let number = || match value.parse::<u32>() {
+            Ok(number) if (1..=MOST_SMS).contains(&number) => Ok(number),
+            _ => Err(format!(
+                "{key}={value}: it is a number from 1 to {MOST_SMS}"
+            )),
+        };
+        match key {
+            "l1" => self.l1.bytes = bytes(128)?,
+            "l2" => self.l2.bytes = bytes(128)?,
+            "shared" => {
+                self.shared_per_sm = bytes(0)?;
+                self.shared_per_block = self.shared_per_sm;
+            }
+            "sms" => self.sms = number()?,
+            "warps" => self.warps_per_sm = number()?,
+            "blocks" => self.blocks_per_sm = number()?,
+            _ => {
+                return Err(format!(
+                    "'{key}' is no size of a GPU: write l1, l2, sms, warps, blocks or shared"
+                ));
+            }
+        }
+        self.name = OWN;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_read_from_names_and_sizes() {
+        let read = |text: &str| text.parse::<GpuModel>().unwrap();
+        assert_eq!(read("ampere"), GpuModel::AMPERE);
+        assert_eq!(read("hopper"), GpuModel::default());
+        let own = read("l1=64K, l2=6M ,sms=40");
+        assert_eq!(
+            (own.l1.bytes, own.l2.bytes, own.sms),
+            (64 << 10, 6 << 20, 40)
+        );
+        assert_eq!(own.warps_per_sm, GpuModel::HOPPER.warps_per_sm);
+        assert_eq!(
+            own.to_string(),
+            "own GPU (40 SMs, 64 KiB of L1, 6 MiB of L2)"
+        );
+        let own = read("ada,sms=76,warps=32,blocks=16,shared=64K");
+        assert_eq!((own.l2.bytes, own.sms), (72 << 20, 76));
+        assert_eq!((own.warps_per_sm, own.blocks_per_sm), (32, 16));
+        assert_eq!(
+            (own.shared_per_sm, own.shared_per_block),
+            (64 << 10, 64 << 10)
+        );
+        assert_eq!(GpuModel::ADA.to_string(), "compute capability 8.9");
+    }
+
+    #[test]
+    fn models_that_cannot_be_are_refused() {
+        for (text, why) in [
+            ("", "there is no model of ''"),
+            ("volta", "write one of blackwell, hopper, ada"),
+            ("l3=4M", "'l3' is no size of a GPU"),
+            ("l1=4", "l1=4 is 4 B: it is 128 B to 64 GiB"),
+            ("l2=1T", "it is 128 B to 64 GiB"),
+            ("l2=x", "l2=x: "),
+            ("sms=0", "it is a number from 1 to 4096"),
+            ("sms=1,ada", "'ada' is no size"),
+        ] {
+            let error = text.parse::<GpuModel>().unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    /// Of each GPU, blocks of the most shared memory that its guide names fit, and no more.
+    #[test]
+    fn blocks_have_the_shared_memory_of_their_compute_capability() {
+        for (name, most) in [
+            ("blackwell", 227),
+            ("hopper", 227),
+            ("ada", 99),
+            ("ampere", 163),
+            ("pascal", 48),
+            ("kepler", 48),
+        ] {
+            let model: GpuModel = name.parse().unwrap();
+            assert_eq!(model.blocks_by_shared(most << 10), 1, "{name}");
+            assert_eq!(model.blocks_by_shared((most + 1) << 10), 0, "{name}");
+        }
     }
 }

@@ -60,6 +60,7 @@ mod machine;
 mod names;
 mod ops;
 pub mod plan;
+mod selection;
 mod sink;
 mod stream;
 mod syntax;
@@ -76,6 +77,7 @@ pub use machine::{
     LaunchConfig, LaunchError, OnFault, Options, SkippedAccess, SkippedSum, Stats,
 };
 pub use names::{readable, without_parameters};
+pub use selection::{LaunchNumbers, LaunchSelection};
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;

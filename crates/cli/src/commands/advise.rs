@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use reuselens::units::{counted, shown_json};
 use reuselens_gpu_advisor::AdvisorOptions;
+use reuselens_ptx::LaunchSelection;
 use reuselens_report::{
     AdviceReport, AdviceTextOptions, GpuFindings, ShownProfile, advice_json, advice_sarif,
     advice_text,
@@ -66,7 +67,15 @@ impl Args {
         }
         if is_warp_stream(&self.profile) {
             let mut source = input::open(&self.profile)?;
-            let (run, read) = stream_run(&self.profile, &mut *source, AdvisorOptions::default());
+            let (run, read) = {
+                let mut all = LaunchSelection::default();
+                stream_run(
+                    &self.profile,
+                    &mut *source,
+                    AdvisorOptions::default(),
+                    &mut all,
+                )
+            };
             let code = self.show(&AdviceReport::of_gpu_run(&run))?;
             read?;
             return Ok(code);

@@ -10,7 +10,6 @@ pub mod pictures;
 pub mod report;
 pub mod run;
 mod typed;
-mod watch;
 
 use crate::exit::Outcome;
 

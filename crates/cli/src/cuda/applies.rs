@@ -11,12 +11,14 @@ use crate::typed::TypedOptions;
 
 /// Options that only CUDA programs have a use for: those of
 /// [`CudaAnalysis`](super::CudaAnalysis).
-const ONLY_CUDA: [&str; 5] = [
+const ONLY_CUDA: [&str; 7] = [
     "host",
     "max_instructions",
     "on_fault",
     "no_cache_model",
     "gpu_model",
+    "kernel",
+    "launches",
 ];
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which

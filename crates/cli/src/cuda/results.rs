@@ -45,6 +45,7 @@ pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) ->
         objects: names.objects,
         findings,
         host: None,
+        unanalysed_launches: 0,
     }
 }
 
@@ -119,7 +120,10 @@ impl GpuResults {
             return Ok(());
         }
         if run.kernels.is_empty() {
-            show.say("no kernel ran")?;
+            show.say(match run.unanalysed_launches {
+                0 => "no kernel ran",
+                _ => "no launch was analysed",
+            })?;
         }
         let options = GpuTextOptions {
             top: show.top << show.verbose.min(8),

@@ -49,6 +49,12 @@ impl StoredGpuRun {
                     "{kernels} stopped in the run {when}: its sums are too small."
                 ));
             }
+            if run.unanalysed_launches > 0 {
+                let launches = noun(run.unanalysed_launches, "launch was", "launches were");
+                unlike.push(format!(
+                    "{launches} left out in the run {when} (--kernel, --launches)."
+                ));
+            }
         }
         if self.command != after.command && !is_stream(self) {
             unlike.extend(other_arguments(&self.command, &after.command));

@@ -41,6 +41,7 @@ pub fn gpu_json(summed: &SummedRun<'_>) -> String {
         copies: copies(run),
         fills: fills(run),
         faults: faults(run),
+        unanalysed_launches: run.unanalysed_launches,
         host: run.host.as_ref().map(|host| host.json(run)),
         is_cut: run.ledger.is_cut,
     })
@@ -69,6 +70,8 @@ struct GpuDocument<'a> {
     copies: Value,
     fills: Value,
     faults: Value,
+    /// Launches that were left out by `--kernel` and `--launches`.
+    unanalysed_launches: u64,
     /// What the host's code accesses, if that was analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<Value>,
@@ -84,7 +87,7 @@ fn model(run: &GpuRun) -> Value {
     };
     let model = &caches.model;
     json!({
-        "name": model.name,
+        "name": model.to_string(),
         "sms": model.sms,
         "l1_bytes": model.l1.bytes,
         "l2_bytes": model.l2.bytes,
@@ -222,8 +225,12 @@ fn instruction_mix(mix: &InstructionMix) -> Value {
     Value::Object(mix.executed().map(row).collect())
 }
 
-/// Operations on floats, by size, and those of products of matrices.
+/// Operations on floats, by size, and those of products of matrices; null where only instructions
+/// that access memory are known.
 fn float_operations(mix: &InstructionMix) -> Value {
+    if !mix.is_complete() {
+        return Value::Null;
+    }
     let of = |class| mix.of(class).float_operations;
     json!({
         "f16": of(InstructionClass::Float16),

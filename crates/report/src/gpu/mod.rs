@@ -88,6 +88,8 @@ pub struct GpuRun {
     pub findings: Vec<Finding>,
     /// What the host's code accesses, if that was analysed too.
     pub host: Option<HostAccesses>,
+    /// Launches that ran, or are in the stream, and were not to be analysed.
+    pub unanalysed_launches: u64,
 }
 
 impl GpuRun {
@@ -154,6 +156,12 @@ impl GpuRun {
     /// What was cut short, as sentences: sums that were left out, and analyses of pieces.
     fn cuts(&self) -> Vec<String> {
         let mut cuts = Vec::new();
+        if self.unanalysed_launches > 0 {
+            let launches = noun(self.unanalysed_launches, "launch was", "launches were");
+            cuts.push(format!(
+                "{launches} left out (--kernel, --launches): sums are those of the others."
+            ));
+        }
         if self.ledger.is_cut {
             cuts.push(
                 "There were more call paths, objects or copies than are kept; the rest is counted as \

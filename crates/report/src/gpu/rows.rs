@@ -101,7 +101,7 @@ pub fn configuration_text(configuration: &LaunchConfiguration, model: &GpuModel)
         extent(configuration.grid),
         extent(configuration.block),
         limits(&occupancy),
-        model.name,
+        model,
     )
 }
 
@@ -162,7 +162,9 @@ pub(super) fn mix(sum: &KernelSum, width: usize) -> Vec<String> {
     }
     vec![
         sum.name.clone(),
-        count(intensity.float_operations),
+        or_dash(intensity.float_operations.as_ref(), |&operations| {
+            count(operations)
+        }),
         number(intensity.per_l2_byte()),
         number(intensity.per_memory_byte()),
         shares,

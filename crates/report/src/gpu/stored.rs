@@ -33,6 +33,8 @@ pub struct StoredGpuRun {
     pub(super) model: Option<StoredModel>,
     #[serde(default)]
     pub(super) faults: Vec<StoppedKernel>,
+    #[serde(default)]
+    pub(super) unanalysed_launches: u64,
     pub(super) by_kernel: Vec<StoredKernel>,
     pub(super) by_line: Vec<StoredLine>,
     pub(super) by_object: Vec<StoredObject>,

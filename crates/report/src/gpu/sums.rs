@@ -123,7 +123,7 @@ impl KernelSum {
     pub fn intensity(&self) -> Intensity {
         let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
         Intensity {
-            float_operations: self.mix.all().float_operations,
+            float_operations: (self.mix.is_complete()).then(|| self.mix.all().float_operations),
             l2_bytes: self.l2.map(|l2| bytes(l2.loads + l2.stores)),
             memory_bytes: self.l2.map(|l2| bytes(l2.load_misses())),
         }
@@ -148,8 +148,8 @@ impl KernelSum {
 /// How much a kernel calculates for what it moves: *arithmetic intensity*.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intensity {
-    /// Operations on floats, of products of matrices too.
-    pub float_operations: u64,
+    /// Operations on floats, of products of matrices too. None where they are not known.
+    pub float_operations: Option<u64>,
     /// Bytes of the sectors that the modelled L2 is asked for: loads that miss in the L1, all
     /// stores and atomic operations. None if caches were not modelled.
     pub l2_bytes: Option<u64>,
@@ -170,8 +170,9 @@ impl Intensity {
     }
 
     fn per(&self, bytes: Option<u64>) -> Option<f64> {
-        let bytes = bytes.filter(|&bytes| bytes > 0 && self.float_operations > 0)?;
-        Some(self.float_operations as f64 / bytes as f64)
+        let bytes = bytes.filter(|&bytes| bytes > 0)?;
+        let operations = self.float_operations.filter(|&operations| operations > 0)?;
+        Some(operations as f64 / bytes as f64)
     }
 }
 

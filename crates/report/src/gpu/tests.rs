@@ -105,6 +105,7 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         executed(1, 5, InstructionClass::LoadGlobal, 1, 32, 0),
         executed(2, 5, InstructionClass::Float32, 3, 96, 192),
         executed(3, 7, InstructionClass::Integer, 5, 140, 0),
+        executed(4, 7, InstructionClass::Control, 1, 32, 0),
     ];
     advisor.branches(&BranchReport {
         basic_blocks: basic_blocks.into(),
@@ -181,6 +182,7 @@ fn run(strides: &[u64]) -> GpuRun {
         objects: vec!["?".into(), "d_data".into(), "h_data".into()],
         findings,
         host: None,
+        unanalysed_launches: 0,
     }
 }
 
@@ -311,6 +313,7 @@ fn instructions_have_classes_and_operations_per_byte() {
         "integer": { "warps": 5, "threads": 140 },
         "float 32": { "warps": 3, "threads": 96 },
         "global load": { "warps": 2, "threads": 64 },
+        "control": { "warps": 1, "threads": 32 },
     });
     assert_eq!(kernel["instruction_mix"], mix);
     assert_eq!(json["kernels"][0]["instruction_mix"], mix);
@@ -332,15 +335,19 @@ fn instructions_have_classes_and_operations_per_byte() {
         (&line["thread_instructions"], &line["float_operations"]),
         (&128.into(), &192.into())
     );
-    let text = gpu_text(&summed, &OPTIONS);
-    let shares = "integer 46.7 %, float 32 32.0 %, global load 21.3 %";
+    let shares = "integer 42.2 %, float 32 28.9 %, global load 19.3 %, control 9.64 %";
+    let wide = GpuTextOptions {
+        width: 140,
+        ..OPTIONS
+    };
+    let text = gpu_text(&summed, &wide);
     assert!(text.contains(shares), "{text}");
     let narrow = GpuTextOptions {
         width: 80,
         ..OPTIONS
     };
     let text = gpu_text(&summed, &narrow);
-    assert!(text.contains("  integer 46.7 %, …\n"), "{text}");
+    assert!(text.contains("  integer 42.2 %, …\n"), "{text}");
     let page = gpu_page(&summed, &GpuPageOptions::default());
     assert!(
         page.contains(shares) && page.contains("data-head=\"FLOP\">192<"),
@@ -619,6 +626,23 @@ fn analyses_that_were_cut_short_are_reported() {
     assert!(gpu_page(&SummedRun::of(&cut), &GpuPageOptions::default()).contains("than are kept"));
     let json = parsed(&SummedRun::of(&cut));
     assert_eq!(json["is_cut"], true);
+}
+
+#[test]
+fn launches_that_were_left_out_are_mentioned() {
+    let all = run(&[4]);
+    let mut some = run(&[4]);
+    some.unanalysed_launches = 3;
+    let left_out = "3 launches were left out";
+    assert!(gpu_text(&SummedRun::of(&some), &OPTIONS).contains(left_out));
+    assert!(gpu_page(&SummedRun::of(&some), &GpuPageOptions::default()).contains(left_out));
+    assert_eq!(parsed(&SummedRun::of(&some))["unanalysed_launches"], 3);
+    let text = gpu_diff(&stored(&all), &stored(&some), &OPTIONS);
+    assert!(
+        text.contains("3 launches were left out in the run after"),
+        "{text}"
+    );
+    assert!(!text.contains("run before"), "{text}");
 }
 
 #[test]

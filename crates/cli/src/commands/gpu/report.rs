@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use reuselens::trace::TraceError;
 use reuselens::units::shown;
 use reuselens_gpu_advisor::{Advisor, AdvisorOptions, Ledger};
+use reuselens_ptx::LaunchSelection;
 use reuselens_report::{GpuRun, RunOrigin};
 use reuselens_warp::{WarpBatch, WarpSink, WarpSource, WarpStep};
 
 use super::input::open;
-use crate::cuda::{CacheModel, GpuResults, named};
+use crate::cuda::{CacheModel, GpuResults, SelectedLaunches, named, warn_of_selection};
 use crate::exit::Outcome;
 use crate::output::{Show, stem};
 
@@ -25,6 +26,9 @@ pub struct Args {
     /// Name of the file of the run, NAME.rlgpu; the page is NAME.html
     #[arg(short, long, value_name = "NAME")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    selected: SelectedLaunches,
 
     #[command(flatten)]
     model: CacheModel,
@@ -41,36 +45,54 @@ impl Args {
         let name = stem(&self.stream);
         let mut results = GpuResults::begin(self.output.as_deref(), &name, &self.show)?;
         results.again = "record and gpu report";
-        let (run, read) = stream_run(&self.stream, &mut *source, self.model.advisor());
+        let mut selection = self.selected.selection();
+        let options = self.model.advisor();
+        let (run, read) = stream_run(&self.stream, &mut *source, options, &mut selection);
+        if read.is_ok() {
+            warn_of_selection(&selection);
+        }
         results.finish(run, &self.show)?;
         read?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// What the kernels of a stream do, as far as it can be read, and why no further.
+/// What the chosen launches of a stream do, as far as it can be read, and why no further.
 pub fn stream_run(
     path: &Path,
     source: &mut dyn WarpSource,
     options: AdvisorOptions,
+    selection: &mut LaunchSelection,
 ) -> (GpuRun, Result<(), TraceError>) {
     let mut advisor = Advisor::new(options);
-    let read = read(source, &mut advisor);
+    let read = read(source, &mut advisor, selection);
     let called = shown(&path.display().to_string()).into_owned();
     let run = GpuRun {
         origin: RunOrigin::Stream,
+        unanalysed_launches: selection.left_out(),
         ..named(called, advisor.finish(), Ledger::default())
     };
     (run, read)
 }
 
-/// Takes all that a source has.
-fn read(source: &mut dyn WarpSource, advisor: &mut Advisor) -> Result<(), TraceError> {
+/// Takes the chosen launches of a source.
+fn read(
+    source: &mut dyn WarpSource,
+    advisor: &mut Advisor,
+    selection: &mut LaunchSelection,
+) -> Result<(), TraceError> {
     let mut batch = WarpBatch::new();
+    let mut is_taken = false;
     loop {
         match source.next(&mut batch)? {
-            WarpStep::Launch(launch) => advisor.launch(&launch)?,
-            WarpStep::Batch => advisor.batch(&batch)?,
+            WarpStep::Launch(launch) => {
+                is_taken = selection.takes(&launch.kernel);
+                if is_taken {
+                    advisor.launch(&launch)?;
+                }
+            }
+            WarpStep::Batch if is_taken => advisor.batch(&batch)?,
+            WarpStep::Batch => {}
             WarpStep::End => return Ok(()),
         }
     }

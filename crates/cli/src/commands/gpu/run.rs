@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
-use reuselens_gpu_advisor::LaunchConfiguration;
+use reuselens_gpu_advisor::{GpuModel, LaunchConfiguration};
 use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
 use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options, launch_record};
 use reuselens_report::configuration_text;
 use reuselens_warp::file::WarpWriter;
 
-use super::watch::MeteredSink;
-use crate::cuda::{GpuModelName, OnFaultName, warn_of_skipped};
+use crate::cuda::{OnFaultName, warn_of_skipped};
 use crate::exit::{Outcome, Usage};
 use crate::files::{refuse_source, unreadable};
+use crate::metered::MeteredSink;
 use crate::say::{self, say};
 
 /// Run a CUDA kernel without a GPU
@@ -73,9 +73,9 @@ pub struct Args {
     /// The most memory of the device
     #[arg(long, value_name = "SIZE", default_value = "8G")]
     memory_limit: Bytes,
-    /// The GPU whose occupancy is shown
-    #[arg(long, value_enum, default_value = "hopper", value_name = "GPU")]
-    gpu_model: GpuModelName,
+    /// The GPU whose occupancy is shown: blackwell, hopper, ada, ampere, pascal, kepler, or sizes
+    #[arg(long, default_value = "hopper", value_name = "GPU")]
+    gpu_model: GpuModel,
     /// Overwrite outputs
     #[arg(short, long)]
     force: bool,
@@ -312,17 +312,17 @@ impl Args {
             let done = session.step(plan, index, options, sink, &mut |sink, kernel, launch| {
                 let record = launch_record(kernel, launch);
                 configuration = Some(LaunchConfiguration::of(&record));
-                sink.begin(&reuselens_ptx::readable(kernel.name()), launch);
+                sink.show(&reuselens_ptx::readable(kernel.name()), launch);
                 before(&mut sink.inner, kernel, launch)
             });
-            sink.end();
+            sink.hide();
             say::bytes(&session.take_printed())?;
             warn_of_skipped(&session.take_skipped());
             let done = done?;
             if !self.quiet {
                 say!("{}", repeats(&done))?;
                 if let Some(configuration) = configuration {
-                    let text = configuration_text(&configuration, &self.gpu_model.into());
+                    let text = configuration_text(&configuration, &self.gpu_model);
                     say!("  {text}")?;
                 }
             }

@@ -156,7 +156,7 @@ fn headline(out: &mut String, summed: &SummedRun<'_>) {
         "kernels ran on the interpreter: counts are exact, times are unknown".to_owned(),
     ];
     if let Some(caches) = model {
-        facts.push(format!("caches modelled: {}", caches.model.name));
+        facts.push(format!("caches modelled: {}", caches.model));
     }
     for fact in facts {
         let _ = write!(out, "<li>{}</li>", escape(&fact));
