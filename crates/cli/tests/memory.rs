@@ -196,6 +196,7 @@ fn kernel(place: &Place, name: &str, loads: u64, address: impl Fn(u64, u64) -> u
         grid: Extent::line(64),
         block: Extent::line(256),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     };
     writer.launch(&launch).unwrap();

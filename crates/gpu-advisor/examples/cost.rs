@@ -109,6 +109,7 @@ fn cost(shape: &Shape, options: AdvisorOptions) -> f64 {
         grid: Extent::line(BLOCKS),
         block: Extent::line(WARPS * 32),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     };
     let begun = processor_time();

@@ -82,7 +82,11 @@ impl Advisor {
         self.running = Some(Running {
             kernel,
             mapped: is_mapped.then(|| (launch.clone(), number, KeptBlocks::default())),
-            setup: Arc::new(LaunchSetup::new(self.options, context)),
+            setup: Arc::new(LaunchSetup::new(
+                self.options,
+                context,
+                Arc::clone(&launch.arrays),
+            )),
             configuration: LaunchConfiguration::of(launch),
             warps: launch.warps(),
             tally: Tally::default(),
@@ -174,7 +178,7 @@ impl Advisor {
             return;
         };
         let kernel = &mut self.kernels[running.kernel];
-        // A stream does not tell before it whether there is shared memory.
+        // A stream of an old version does not tell before it whether there is shared memory.
         let has_shared = running.tally.banks.all().requests > 0;
         if let Some((launch, number, kept)) = running.mapped.take().filter(|_| !has_shared) {
             kernel.map(&launch, number, kept);

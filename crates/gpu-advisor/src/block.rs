@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reuselens_simd::{Level, entry_point};
-use reuselens_warp::{Space, WarpKind, WarpRow};
+use reuselens_warp::{SharedArray, Space, WarpKind, WarpRow};
 
 use crate::banks::wavefronts_at;
 use crate::caches::{BlockRequests, CacheRequest, CacheStep};
@@ -14,8 +14,10 @@ use crate::order::{Lockstep, position_of};
 use crate::reference::ReferenceBlock;
 use crate::request::{Footprint, sector_mask};
 use crate::reuse::{KeptPart, ReuseSums, SeeReuse, Tracker, Unseen};
-use crate::tally::{LAST_SITE, ObjectTallies, SiteTallies, Tally};
-use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange};
+use crate::tally::{LAST_SITE, NO_OBJECT, ObjectTallies, SiteObject, SiteTallies, Tally};
+use crate::{
+    AdvisorOptions, BankCounts, GlobalCounts, LaunchContext, LocalCounts, ObjectRange, RequestSums,
+};
 
 /// Warps of a block that have histories of their own; CUDA has up to 32.
 const MAX_WARPS: u32 = 2048;
@@ -29,15 +31,32 @@ pub(crate) struct LaunchSetup {
     pub element_shift: u32,
     /// log2 of the bytes of a line.
     pub line_shift: u32,
+    /// The arrays in shared memory, by their addresses.
+    arrays: Arc<[SharedArray]>,
 }
 
 impl LaunchSetup {
-    pub fn new(options: AdvisorOptions, context: LaunchContext) -> LaunchSetup {
+    pub fn new(
+        options: AdvisorOptions,
+        context: LaunchContext,
+        arrays: Arc<[SharedArray]>,
+    ) -> LaunchSetup {
         LaunchSetup {
             element_shift: options.element_shift(),
             line_shift: options.line_shift(),
             options,
             context,
+            arrays,
+        }
+    }
+
+    /// The index of the shared array that an address is in; their number if it is in none.
+    #[inline]
+    fn array(&self, address: u64) -> usize {
+        let after = self.arrays.partition_point(|array| array.start <= address);
+        match after.checked_sub(1) {
+            Some(at) if self.arrays[at].holds(address) => at,
+            _ => self.arrays.len(),
         }
     }
 
@@ -201,7 +220,16 @@ impl BlockAdvisor {
             Space::Global => self.global(row),
             Space::Shared => self.shared(row),
             Space::Constant => self.constant(row),
-            Space::Local | Space::Parameter => {
+            Space::Local => {
+                let site = self.tally.sites.of(row.site);
+                site.access.get_or_insert((row.space, row.kind));
+                site.counts.local.merge(&LocalCounts {
+                    requests: 1,
+                    lanes,
+                    bytes: lanes * u64::from(row.bytes),
+                });
+            }
+            Space::Parameter => {
                 let site = self.tally.sites.of(row.site);
                 site.access.get_or_insert((row.space, row.kind));
             }
@@ -228,7 +256,24 @@ impl BlockAdvisor {
         let lanes = row.addresses.len() as u64;
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
-        for counts in [&mut site.counts.shared, self.tally.banks.of(row.kind)] {
+        let arrays = self.setup.arrays.len();
+        let array = self
+            .setup
+            .array(row.addresses.first().copied().unwrap_or(0));
+        site.array.merge(SiteObject::One(match array < arrays {
+            true => array as u32,
+            false => NO_OBJECT,
+        }));
+        let of_arrays = &mut self.tally.arrays;
+        if of_arrays.is_empty() {
+            of_arrays.resize(arrays + 1, BankCounts::default());
+        }
+        let sums = [
+            &mut site.counts.shared,
+            self.tally.banks.of(row.kind),
+            &mut of_arrays[array],
+        ];
+        for counts in sums {
             counts.requests += 1;
             counts.lanes += lanes;
             counts.bytes += lanes * u64::from(row.bytes);

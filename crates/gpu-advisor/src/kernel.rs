@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
+use reuselens_warp::{KernelSite, Launch, SharedArray, Space, WarpKind};
 
 use crate::caches::bypassing_sites;
 use crate::left_out;
@@ -14,7 +14,7 @@ use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
     CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchConfiguration,
     LaunchMetric, LaunchStatistics, LeftOutAccesses, MappingReport, ObjectReport, ReuseCounts,
-    ReuseReport, SiteReport,
+    ReuseReport, SharedArrayReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -23,6 +23,7 @@ pub(crate) struct KernelTotals {
     name: String,
     call_path: u32,
     pub sites: Arc<[KernelSite]>,
+    arrays: Arc<[SharedArray]>,
     /// By the site: whether it is a load that passes the L1 by. Empty if none is.
     pub bypassing: Arc<[bool]>,
     tally: Tally,
@@ -54,6 +55,7 @@ impl KernelTotals {
             name: launch.kernel.clone(),
             call_path,
             sites: Arc::clone(&launch.sites),
+            arrays: Arc::clone(&launch.arrays),
             bypassing: bypassing_sites(&launch.sites),
             tally: Tally::default(),
             objects: BTreeMap::new(),
@@ -177,7 +179,13 @@ impl KernelTotals {
         let sites = self.sites;
         let by_site = (0..)
             .zip(&tally.sites.0)
-            .filter_map(|(number, tally)| site(number, tally, &sites))
+            .filter_map(|(number, tally)| site(number, tally, &sites, &self.arrays))
+            .collect();
+        let arrays = self.arrays.iter().cloned().map(Some).chain([None]);
+        let arrays = arrays.zip(tally.arrays.iter().copied());
+        let accessed = arrays.filter(|(_, counts)| counts.requests > 0);
+        let shared_arrays = accessed
+            .map(|(array, counts)| SharedArrayReport { array, counts })
             .collect();
         KernelReport {
             kernel: self.name,
@@ -199,6 +207,7 @@ impl KernelTotals {
             }),
             divergence: tally.divergence,
             banks: tally.banks,
+            shared_arrays,
             caches: self.caches,
             bypass,
             mapping: self.mapping,
@@ -230,7 +239,12 @@ impl KernelTotals {
     }
 }
 
-fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteReport> {
+fn site(
+    number: u32,
+    tally: &SiteTally,
+    sites: &[KernelSite],
+    arrays: &[SharedArray],
+) -> Option<SiteReport> {
     let (space, kind): (Space, WarpKind) = tally.access?;
     Some(SiteReport {
         site: number,
@@ -239,6 +253,10 @@ fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteRepo
         kind,
         object: match tally.object {
             SiteObject::One(object) if object != NO_OBJECT => Some(object),
+            _ => None,
+        },
+        array: match tally.array {
+            SiteObject::One(array) => arrays.get(array as usize).map(|array| array.name.clone()),
             _ => None,
         },
         counts: tally.counts,

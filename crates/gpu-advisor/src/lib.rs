@@ -71,8 +71,8 @@ pub use neighbours::{MappingReport, OrderCounts};
 pub use occupancy::{ConfiguredLaunches, LaunchConfiguration, Occupancy, OccupancyLimit};
 pub use options::AdvisorOptions;
 pub use report::{
-    InstructionCounts, KernelReport, MemoryRequests, ObjectCounts, ObjectReport, SiteCounts,
-    SiteReport, SpaceCounts,
+    InstructionCounts, KernelReport, LocalCounts, MemoryRequests, ObjectCounts, ObjectReport,
+    SharedArrayReport, SiteCounts, SiteReport, SpaceCounts,
 };
 pub use reuse::{ReuseCounts, ReuseReport, ReuseSums};
 pub use rules::{KernelNames, RunFacts, findings, rules};

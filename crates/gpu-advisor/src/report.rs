@@ -1,6 +1,6 @@
 //! [`KernelReport`]: all that is known of the launches of one kernel from one call path.
 
-use reuselens_warp::{InstructionClass, KernelSite, Space, WarpKind};
+use reuselens_warp::{InstructionClass, KernelSite, SharedArray, Space, WarpKind};
 
 use crate::{
     BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, ClassCounts,
@@ -82,6 +82,35 @@ impl SpaceCounts {
     }
 }
 
+/// Sums over requests of local memory, which is each thread's own: registers that did not fit, and
+/// arrays that are indexed by numbers the compiler does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalCounts {
+    /// Requests.
+    pub requests: u64,
+    /// Active lanes of all requests.
+    pub lanes: u64,
+    /// Bytes that the lanes access.
+    pub bytes: u64,
+}
+
+impl RequestSums for LocalCounts {
+    fn merge(&mut self, other: &LocalCounts) {
+        self.requests += other.requests;
+        self.lanes += other.lanes;
+        self.bytes += other.bytes;
+    }
+}
+
+/// An array in shared memory, with what requests do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedArrayReport {
+    /// The array; none: shared memory that belongs to no known array.
+    pub array: Option<SharedArray>,
+    /// Requests; each counts for the array that its first lane accesses.
+    pub counts: BankCounts,
+}
+
 /// What the requests of one place in the code do: of one memory instruction, or of all those of a
 /// source line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +119,8 @@ pub struct SiteCounts {
     pub global: GlobalCounts,
     /// Requests of shared memory.
     pub shared: BankCounts,
+    /// Requests of local memory.
+    pub local: LocalCounts,
     /// Sectors that the modelled L1 is asked for.
     pub l1: CacheCounts,
     /// Sectors that the modelled L2 is asked for.
@@ -103,6 +134,7 @@ impl SiteCounts {
     pub fn merge(&mut self, other: &SiteCounts) {
         self.global.merge(&other.global);
         self.shared.merge(&other.shared);
+        self.local.merge(&other.local);
         self.l1.merge(&other.l1);
         self.l2.merge(&other.l2);
         self.reuse.merge(&other.reuse);
@@ -148,6 +180,9 @@ pub struct SiteReport {
     /// The object that all its requests of global memory are in; none if there are several, or it
     /// is not known.
     pub object: Option<u32>,
+    /// The array that all its requests of shared memory are in; none if there are several, or it is
+    /// not known.
+    pub array: Option<String>,
     /// What its requests do.
     pub counts: SiteCounts,
 }
@@ -190,6 +225,8 @@ pub struct KernelReport {
     pub divergence: ByKind<DegreeHistograms>,
     /// Bank conflicts.
     pub banks: ByKind<BankCounts>,
+    /// Arrays in shared memory that were accessed, by their addresses; what belongs to none is last.
+    pub shared_arrays: Vec<SharedArrayReport>,
     /// Modelled caches; none if they were not modelled.
     pub caches: Option<CacheReport>,
     /// Advice on bypassing the L1; none without reuse distances.

@@ -37,6 +37,8 @@ pub(crate) struct SiteTally {
     /// Of its first record.
     pub access: Option<(Space, WarpKind)>,
     pub object: SiteObject,
+    /// Of shared memory: an index into the launch's arrays, [`NO_OBJECT`] for none of them.
+    pub array: SiteObject,
     pub counts: SiteCounts,
 }
 
@@ -44,6 +46,7 @@ impl SiteTally {
     pub fn merge(&mut self, other: &SiteTally) {
         self.access = self.access.or(other.access);
         self.object.merge(other.object);
+        self.array.merge(other.array);
         self.counts.merge(&other.counts);
     }
 }
@@ -187,6 +190,8 @@ pub(crate) struct Tally {
     pub spaces: SpaceCounts,
     pub divergence: ByKind<DegreeHistograms>,
     pub banks: ByKind<BankCounts>,
+    /// By the launch's shared arrays; the last is what belongs to none.
+    pub arrays: Vec<BankCounts>,
     pub reuse: ReuseReport,
     pub sites: SiteTallies,
     pub objects: ObjectTallies,
@@ -198,6 +203,13 @@ impl Tally {
         self.spaces.merge(&other.spaces);
         self.divergence.merge(&other.divergence);
         self.banks.merge(&other.banks);
+        if self.arrays.len() < other.arrays.len() {
+            self.arrays
+                .resize(other.arrays.len(), BankCounts::default());
+        }
+        for (sum, more) in self.arrays.iter_mut().zip(&other.arrays) {
+            sum.merge(more);
+        }
         self.reuse.merge(&other.reuse);
         self.sites.merge(&other.sites);
         self.objects.merge(&other.objects);
@@ -219,6 +231,7 @@ impl Tally {
         self.spaces = SpaceCounts::default();
         self.divergence = ByKind::default();
         self.banks = ByKind::default();
+        self.arrays.clear();
         self.reuse = ReuseReport::default();
         self.sites.0.fill(SiteTally::default());
         self.objects.entries.clear();

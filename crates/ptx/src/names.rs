@@ -14,10 +14,22 @@ pub fn without_parameters(name: &str) -> String {
     demangled(name, DemangleOptions::new().no_params()).unwrap_or_else(|| name.to_owned())
 }
 
+/// The name of a variable without the function or namespace that it is in: `tile` for
+/// `_ZZ6matmulPKfS0_PfE4tile`.
+pub fn variable(name: &str) -> String {
+    let readable = readable(name);
+    match readable.rsplit_once("::") {
+        Some((_, last)) if !last.is_empty() => last.to_owned(),
+        _ => readable,
+    }
+}
+
 /// The demangled name without the type that it returns, with which that of a template begins;
 /// `None` if it is not mangled.
 fn demangled(name: &str, options: DemangleOptions) -> Option<String> {
-    let symbol = Symbol::new(source_symbol(name)).ok()?;
+    // Names of one letter would be taken for types: `t` is an unsigned short.
+    let symbol = Some(source_symbol(name)).filter(|symbol| symbol.starts_with("_Z"))?;
+    let symbol = Symbol::new(symbol).ok()?;
     let text = symbol.demangle_with_options(&options.no_return_type());
     text.ok().map(|text| without_tags(&text))
 }
@@ -75,6 +87,7 @@ mod tests {
             "reduce(float const*, float*, int)"
         );
         assert_eq!(readable("gemm"), "gemm");
+        assert_eq!(["a", "i", "v"].map(readable), ["a", "i", "v"]);
         assert_eq!(without_parameters("gemm"), "gemm");
         assert_eq!(without_parameters(SCALE), "scale<float>");
         assert_eq!(
@@ -83,6 +96,20 @@ mod tests {
         );
         let of_numba = "_ZN8__main__6smoothB2v3B8cw51c_XTE5ArrayIfLi2E1C7mutable7alignedE";
         assert_eq!(without_parameters(of_numba), "smooth");
+    }
+
+    #[test]
+    fn variables_are_without_their_function() {
+        for (name, short) in [
+            ("_ZZ6matmulPKfS0_PfE4tile", "tile"),
+            ("_ZZN3sub6matmulIfEEvPKT_S2_PS0_E4tile", "tile"),
+            ("_ZN3sub5tableE", "table"),
+            ("global_smem", "global_smem"),
+            ("t", "t"),
+            ("k::", "k::"),
+        ] {
+            assert_eq!(variable(name), short);
+        }
     }
 
     /// Parentheses that are not those of the parameters.

@@ -11,6 +11,7 @@ use reuselens_warp::{self as warp, Collector, Extent, RecordPiece, WarpRow};
 
 use crate::decode::Kernel;
 use crate::machine::LaunchConfig;
+use crate::names;
 use crate::sink::{BlockSink, LaunchSink, Space, WarpAccess, WarpKind};
 
 /// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the
@@ -83,6 +84,7 @@ pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
             dynamic_shared: launch.shared,
             has_exchange: kernel.has_exchange(),
         }),
+        arrays: shared_arrays(kernel),
         sites: warp_sites(kernel),
     }
 }
@@ -98,6 +100,20 @@ fn warp_sites(kernel: &Kernel) -> Arc<[warp::KernelSite]> {
         .warp_sites
         .get_or_init(|| kernel.sites().iter().map(site).collect());
     Arc::clone(sites)
+}
+
+/// The arrays in a kernel's shared memory, whose names are made once.
+fn shared_arrays(kernel: &Kernel) -> Arc<[warp::SharedArray]> {
+    let array = |array: &warp::SharedArray| warp::SharedArray {
+        name: names::variable(&array.name),
+        ..array.clone()
+    };
+    let arrays = kernel.warp_arrays.get_or_init(|| {
+        let mut arrays: Vec<_> = kernel.shared_arrays.iter().map(array).collect();
+        arrays.sort_by_key(|array| array.start);
+        arrays.into()
+    });
+    Arc::clone(arrays)
 }
 
 /// The records of a block that have not been handed over.

@@ -63,6 +63,7 @@ fn read(records: &[Record], alignment: Alignment) -> KernelRun {
         grid: Extent::line(1),
         block: Extent::line(WARPS * 32),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();

@@ -79,6 +79,7 @@ fn load(accesses: &[ThreadAccess], apart: u64, loading: Loading) -> KernelRun {
         grid: Extent::line(7),
         block: Extent::line(96),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();
@@ -319,6 +320,7 @@ fn items_beyond_half_of_the_memory_are_refused() {
         grid: Extent::line(1),
         block: Extent::line(32),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     };
     stream.launch(&launch).unwrap();

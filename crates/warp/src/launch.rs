@@ -48,6 +48,25 @@ impl BlockUse {
     }
 }
 
+/// An array in the shared memory of a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedArray {
+    /// Its name in the source, without the function that it is in.
+    pub name: String,
+    /// Where it begins, from the beginning of the block's shared memory.
+    pub start: u64,
+    /// Bytes; `None` if the launch decides.
+    pub bytes: Option<u64>,
+}
+
+impl SharedArray {
+    /// Whether an address of shared memory is in it.
+    pub fn holds(&self, address: u64) -> bool {
+        let offset = address.checked_sub(self.start);
+        offset.is_some_and(|offset| self.bytes.is_none_or(|bytes| offset < bytes))
+    }
+}
+
 /// A memory instruction of a kernel's code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSite {
@@ -82,11 +101,17 @@ pub struct Launch {
     pub block: Extent,
     /// What a block uses; `None` if it is not known.
     pub used: Option<BlockUse>,
+    /// The arrays in the shared memory of a block, by their addresses; empty if they are not known.
+    /// They do not overlap. Launches of one kernel share them where they can.
+    pub arrays: Arc<[SharedArray]>,
     /// The kernel's memory instructions, in their order in the code. Empty if the code is not
     /// known: sites' numbers are still in the order of the code then. Launches of one kernel share
     /// them where they can.
     pub sites: Arc<[KernelSite]>,
 }
+
+/// The most arrays in shared memory of a kernel.
+pub(crate) const MAX_ARRAYS: usize = 1 << 16;
 
 /// The most sites of a kernel: their numbers are smaller than this.
 pub(crate) const MAX_SITES: usize = 1 << 20;

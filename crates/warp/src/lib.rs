@@ -25,6 +25,6 @@ mod source;
 pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
 pub use instruction_class::InstructionClass;
-pub use launch::{BlockUse, DeviceCall, Extent, KernelSite, Launch};
+pub use launch::{BlockUse, DeviceCall, Extent, KernelSite, Launch, SharedArray};
 pub use memory::{Recorded, WarpStream};
 pub use source::{Collector, RecordPiece, WarpSink, WarpSource, WarpStep, open_warps};

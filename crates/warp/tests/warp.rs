@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
 use reuselens_warp::{
-    BlockUse, DeviceCall, Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind,
-    WarpSink, WarpSource, WarpStep, WarpStream, accelsim, file,
+    BlockUse, DeviceCall, Extent, KernelSite, Launch, SharedArray, Space, WarpAccess, WarpBatch,
+    WarpKind, WarpSink, WarpSource, WarpStep, WarpStream, accelsim, file,
 };
 
 const SITES: u32 = 5;
@@ -27,6 +27,7 @@ fn launch(kernel: &str) -> Launch {
         grid: Extent { x: 3, y: 2, z: 1 },
         block: Extent::line(96),
         used: None,
+        arrays: [].into(),
         sites: (0..SITES).map(site).collect(),
     }
 }
@@ -65,8 +66,15 @@ fn stream() -> impl Strategy<Value = WarpStream> {
     prop::collection::vec((block_use(), batches), 0..3).prop_map(|launches| {
         let mut stream = WarpStream::new();
         for (used, batches) in launches {
+            let array = |at: u64| SharedArray {
+                name: format!("a{at}"),
+                start: at << 40,
+                bytes: (at > 0).then_some(u64::MAX - at),
+            };
+            let arrays = used.map_or(0, |used| used.static_shared % 4);
             let launch = Launch {
                 used,
+                arrays: (0..arrays).map(array).collect(),
                 ..launch("k")
             };
             stream.launch(&launch).unwrap();

@@ -134,7 +134,10 @@ fn device_path(
 /// The place of a memory instruction.
 fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) -> FindingPlace {
     FindingPlace {
-        object: site.object.and_then(|object| facts.names.object(object)),
+        object: match &site.array {
+            Some(array) => Some(format!("{array} (shared)")),
+            None => site.object.and_then(|object| facts.names.object(object)),
+        },
         ..place(
             facts,
             kernel,
@@ -145,7 +148,7 @@ fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) ->
 }
 
 /// The sites of a kernel, where those of the same source line ([`source_line`], as in all tables),
-/// calls that lead there, kind and object are one: a compiler makes several instructions of a line
+/// calls that lead there, kind, and object or shared array are one: a compiler makes several instructions of a line
 /// when it unrolls a loop. Sites whose line is not known stay by themselves.
 fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
     let mut accesses: Vec<SiteReport> = Vec::new();
@@ -154,8 +157,11 @@ fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
         let line = source_line(&site.code.place);
         let known = match line.is_empty() {
             true => accesses.len(),
-            false => *(indices.entry((line, &site.code.calls, site.kind, site.object)))
-                .or_insert(accesses.len()),
+            false => {
+                let data = (site.object, &site.array);
+                let key = (line, &site.code.calls, site.kind, data);
+                *indices.entry(key).or_insert(accesses.len())
+            }
         };
         match accesses.get_mut(known) {
             Some(access) => access.counts.merge(&site.counts),

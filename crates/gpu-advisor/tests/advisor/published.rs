@@ -91,6 +91,7 @@ fn syrk() -> KernelReport {
     let launch = Launch {
         block: Extent { x: 32, y: 8, z: 1 },
         used: None,
+        arrays: [].into(),
         ..launch(1, 32)
     };
     let mut advisor = Advisor::new(kepler());

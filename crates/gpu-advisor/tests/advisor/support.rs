@@ -72,6 +72,7 @@ pub fn launch(blocks: u32, threads: u32) -> Launch {
         grid: Extent::line(blocks),
         block: Extent::line(threads),
         used: None,
+        arrays: [].into(),
         sites: [].into(),
     }
 }

@@ -136,6 +136,7 @@ impl KernelDecoder<'_> {
         self.at = variable.at;
         let Some(size) = variable.size else {
             if variable.space == StateSpace::Shared {
+                self.name_dynamic(&variable.name);
                 self.scope().bind(&variable.name, Binding::Dynamic);
                 return Ok(());
             }
@@ -143,7 +144,7 @@ impl KernelDecoder<'_> {
         };
         let binding = match variable.space {
             StateSpace::Shared => {
-                let address = self.place_shared(size, variable.align)?;
+                let address = self.place_shared(&variable.name, size, variable.align)?;
                 Binding::Variable {
                     space: NamedSpace::Shared,
                     address,

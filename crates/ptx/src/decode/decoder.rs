@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use reuselens_warp::SharedArray;
+
 use super::Symbols;
 use super::instruction_kind::InstructionKind;
 use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
@@ -71,6 +73,8 @@ pub struct KernelDecoder<'a> {
     /// Constant registers that hold the address of dynamic shared memory: wide or not, register,
     /// offset in bytes.
     pub dynamic: Vec<(bool, u32, i64)>,
+    /// The name of the array in dynamic shared memory, if the kernel has one.
+    pub dynamic_name: Option<String>,
 }
 
 impl<'a> KernelDecoder<'a> {
@@ -109,6 +113,7 @@ impl<'a> KernelDecoder<'a> {
             specials: HashMap::new(),
             shared: HashMap::new(),
             dynamic: Vec::new(),
+            dynamic_name: None,
         }
     }
 
@@ -295,6 +300,7 @@ impl<'a> KernelDecoder<'a> {
     /// Places a variable of a block.
     fn shared_variable(&mut self, variable: &Variable) -> Result<Binding, PtxError> {
         let Some(size) = variable.size else {
+            self.name_dynamic(&variable.name);
             return Ok(Binding::Dynamic);
         };
         let name = &variable.name;
@@ -305,7 +311,7 @@ impl<'a> KernelDecoder<'a> {
                 size: variable.size,
             });
         }
-        let address = self.place_shared(size, variable.align)?;
+        let address = self.place_shared(name, size, variable.align)?;
         self.shared.insert(name.clone(), address);
         Ok(Binding::Variable {
             space: NamedSpace::Shared,
@@ -314,13 +320,25 @@ impl<'a> KernelDecoder<'a> {
         })
     }
 
-    pub fn place_shared(&mut self, size: u64, align: u64) -> Result<u64, PtxError> {
+    /// The name of the array that takes what the launch adds to shared memory: of several, all of
+    /// which begin there, the first. Where it begins is known at the end.
+    pub fn name_dynamic(&mut self, name: &str) {
+        self.dynamic_name.get_or_insert_with(|| name.to_owned());
+    }
+
+    /// Places a variable of that name in shared memory.
+    pub fn place_shared(&mut self, name: &str, size: u64, align: u64) -> Result<u64, PtxError> {
         const WINDOW: u64 = 1 << 30;
         let address = self.kernel.shared_bytes.next_multiple_of(align);
         if size > WINDOW || address + size > WINDOW {
             return Err(self.error("more than a GiB of shared memory"));
         }
         self.kernel.shared_bytes = address + size;
+        self.kernel.shared_arrays.push(SharedArray {
+            name: name.to_owned(),
+            start: address,
+            bytes: Some(size),
+        });
         Ok(address)
     }
 

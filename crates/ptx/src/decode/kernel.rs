@@ -67,6 +67,10 @@ pub struct Kernel {
     pub(crate) param_bytes: u64,
     /// Bytes of shared memory without what the launch adds.
     pub(crate) shared_bytes: u64,
+    /// The arrays that are in it, by their names in the PTX.
+    pub(crate) shared_arrays: Vec<warp::SharedArray>,
+    /// The same as streams of warps have them, once a launch has asked for them.
+    pub(crate) warp_arrays: OnceLock<Arc<[warp::SharedArray]>>,
     /// Bytes of local memory of each thread.
     pub(crate) local_bytes: u64,
     pub(crate) sites: Vec<AccessSite>,
@@ -120,6 +124,8 @@ impl Kernel {
             params: Vec::new(),
             param_bytes: 0,
             shared_bytes: 0,
+            shared_arrays: Vec::new(),
+            warp_arrays: OnceLock::new(),
             local_bytes: 0,
             sites: Vec::new(),
             warp_sites: OnceLock::new(),

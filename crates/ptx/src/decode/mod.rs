@@ -29,6 +29,8 @@ mod warp;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use reuselens_warp::SharedArray;
+
 pub use callees::Callees;
 use decoder::KernelDecoder;
 pub use kernel::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
@@ -130,6 +132,13 @@ impl KernelDecoder<'_> {
     /// address.
     fn finish(mut self) -> Result<Kernel, PtxError> {
         let dynamic = self.kernel.shared_bytes.next_multiple_of(16);
+        if let Some(name) = self.dynamic_name.take() {
+            self.kernel.shared_arrays.push(SharedArray {
+                name,
+                start: dynamic,
+                bytes: None,
+            });
+        }
         for (wide, slot, offset) in std::mem::take(&mut self.dynamic) {
             let address = dynamic.wrapping_add_signed(offset);
             if wide {

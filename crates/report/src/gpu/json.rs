@@ -2,8 +2,8 @@
 
 use reuselens_gpu_advisor::{
     BankCounts, BypassReport, CacheCounts, ClassCounts, ConfiguredLaunches, DegreeHistograms,
-    GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric, MappingReport, ObjectReport,
-    OrderCounts, ReuseCounts, ReuseSums, SiteReport, metrics,
+    GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric, LocalCounts, MappingReport,
+    ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SharedArrayReport, SiteReport, metrics,
 };
 use reuselens_locality::Log2Histogram;
 use reuselens_warp::{DeviceCall, Extent, InstructionClass};
@@ -107,6 +107,7 @@ fn kernel_sum(sum: &KernelSum) -> Value {
         "intensity": intensity(&sum.intensity()),
         "global": global(&sum.global),
         "shared": banks(&sum.shared),
+        "shared_arrays": shared_arrays(&sum.shared_arrays),
         "l1": sum.l1.as_ref().map(cache),
         "l2": sum.l2.as_ref().map(cache),
         "block_executions": sum.branches.executions(),
@@ -121,6 +122,7 @@ fn line_sum(sum: &LineSum) -> Value {
         "paths": sum.paths,
         "global": global(&sum.counts.global),
         "shared": banks(&sum.counts.shared),
+        "local": local(&sum.counts.local),
         "l1": cache(&sum.counts.l1),
         "l2": cache(&sum.counts.l2),
         "reuse": reuse_sums(&sum.counts.reuse),
@@ -211,6 +213,7 @@ fn kernel(report: &KernelReport) -> Value {
             "lanes": it.lanes,
             "lanes_off": it.lanes_off,
         })).collect::<Vec<_>>(),
+        "shared_arrays": shared_arrays(&report.shared_arrays),
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),
     })
@@ -303,7 +306,9 @@ fn site(site: &SiteReport) -> Value {
         "calls": device_calls(&site.code.calls),
         "space": site.space.name(),
         "global": global(&site.counts.global),
+        "array": site.array,
         "shared": banks(&site.counts.shared),
+        "local": local(&site.counts.local),
         "l1": cache(&site.counts.l1),
         "l2": cache(&site.counts.l2),
         "reuse": reuse_sums(&site.counts.reuse),
@@ -351,6 +356,29 @@ fn banks(counts: &BankCounts) -> Value {
         "wavefronts": counts.wavefronts,
         "ideal_wavefronts": counts.ideal_wavefronts,
     })
+}
+
+fn local(counts: &LocalCounts) -> Value {
+    json!({
+        "requests": counts.requests,
+        "lanes": counts.lanes,
+        "bytes": counts.bytes,
+    })
+}
+
+/// Arrays in shared memory; the name is null for what belongs to no known one, and the bytes where
+/// the launch decides them.
+fn shared_arrays(arrays: &[SharedArrayReport]) -> Value {
+    let one = |report: &SharedArrayReport| {
+        let array = report.array.as_ref();
+        json!({
+            "name": array.map(|array| &array.name),
+            "start": array.map(|array| array.start),
+            "bytes": array.and_then(|array| array.bytes),
+            "shared": banks(&report.counts),
+        })
+    };
+    arrays.iter().map(one).collect()
 }
 
 fn cache(counts: &CacheCounts) -> Value {

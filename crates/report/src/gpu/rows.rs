@@ -2,7 +2,7 @@
 
 use reuselens_gpu_advisor::{
     CacheCounts, ConfiguredLaunches, CopySum, GpuModel, LaunchConfiguration, MemoryObject,
-    Occupancy,
+    Occupancy, SharedArrayReport,
 };
 use reuselens_units::Bytes;
 use reuselens_warp::Extent;
@@ -169,6 +169,47 @@ pub(super) fn mix(sum: &KernelSum, width: usize) -> Vec<String> {
         number(intensity.per_memory_byte()),
         shares,
     ]
+}
+
+/// Heads of [`shared_arrays`].
+pub(super) const ARRAY_HEADS: [&str; 7] = [
+    "array",
+    "kernel",
+    "size",
+    "requests",
+    "wavefronts",
+    "wavefronts/req",
+    "conflicts",
+];
+
+/// The arrays in shared memory, those of most wavefronts first.
+pub(super) fn shared_arrays(kernels: &[KernelSum]) -> Vec<Vec<String>> {
+    let of_kernel = |kernel: &'_ KernelSum| {
+        let arrays = kernel.shared_arrays.iter();
+        let name = kernel.name.clone();
+        arrays
+            .map(move |it| (name.clone(), it.clone()))
+            .collect::<Vec<_>>()
+    };
+    let mut arrays: Vec<_> = kernels.iter().flat_map(of_kernel).collect();
+    arrays.sort_by_key(|(_, it)| std::cmp::Reverse(it.counts.wavefronts));
+    let row = |(kernel, report): (String, SharedArrayReport)| {
+        let (array, counts) = (report.array.as_ref(), &report.counts);
+        let bytes = array.and_then(|array| array.bytes);
+        vec![
+            array.map_or_else(|| "(unknown array)".to_owned(), |array| array.name.clone()),
+            kernel,
+            match (array, bytes) {
+                (Some(_), None) => "dynamic".to_owned(),
+                (_, bytes) => or_dash(bytes.as_ref(), |&bytes| Bytes(bytes).to_string()),
+            },
+            count(counts.requests),
+            count(counts.wavefronts),
+            mean(counts.wavefronts, counts.requests),
+            count(counts.conflicts()),
+        ]
+    };
+    arrays.into_iter().map(row).collect()
 }
 
 /// Heads of [`line`].

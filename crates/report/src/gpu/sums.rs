@@ -7,7 +7,7 @@ use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{
     BankCounts, BranchReport, CacheCounts, ClassCounts, ConfiguredLaunches, GlobalCounts, HeatMap,
     InstructionCounts, InstructionMix, KernelReport, ObjectCounts, RequestSums, ReuseReport,
-    SECTOR_BYTES, SiteCounts, source_line,
+    SECTOR_BYTES, SharedArrayReport, SiteCounts, source_line,
 };
 use reuselens_warp::DeviceCall;
 
@@ -80,6 +80,8 @@ pub(super) struct KernelSum {
     pub l1: Option<CacheCounts>,
     /// The modelled L2; none if it was not modelled.
     pub l2: Option<CacheCounts>,
+    /// Arrays in shared memory, by name.
+    pub shared_arrays: Vec<SharedArrayReport>,
     /// Control flow.
     pub branches: BranchReport,
     /// Reuse distances; none if they were not measured.
@@ -101,6 +103,13 @@ impl KernelSum {
             }
         }
         self.other_configurations += report.other_configurations;
+        for more in &report.shared_arrays {
+            let mut known = self.shared_arrays.iter_mut();
+            match known.find(|it| it.array == more.array) {
+                Some(known) => known.counts.merge(&more.counts),
+                None => self.shared_arrays.push(more.clone()),
+            }
+        }
         self.instructions.warps += report.instructions.warps;
         self.instructions.threads += report.instructions.threads;
         self.mix.merge(&report.mix);

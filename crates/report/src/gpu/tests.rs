@@ -9,7 +9,8 @@ use reuselens_gpu_advisor::{
     KernelNames, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts, findings,
 };
 use reuselens_warp::{
-    BlockUse, DeviceCall, Extent, InstructionClass, KernelSite, Launch, Space, WarpKind, WarpRow,
+    BlockUse, DeviceCall, Extent, InstructionClass, KernelSite, Launch, SharedArray, Space,
+    WarpKind, WarpRow,
 };
 use serde_json::Value;
 
@@ -35,7 +36,20 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
             dynamic_shared: 16 << 10,
             has_exchange: false,
         }),
-        sites: [site(4), site(5)].into(),
+        arrays: [
+            SharedArray {
+                name: "tile".to_owned(),
+                start: 0,
+                bytes: Some(40 << 10),
+            },
+            SharedArray {
+                name: "more".to_owned(),
+                start: 40 << 10,
+                bytes: None,
+            },
+        ]
+        .into(),
+        sites: [site(4), site(5), site(7), site(8), site(7)].into(),
     };
     let context = LaunchContext {
         call_path,
@@ -59,6 +73,27 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
             mask: u32::MAX,
             space: Space::Global,
             kind: WarpKind::Load,
+            bytes: 4,
+            addresses: &addresses,
+        });
+    }
+    // Neighbouring words of the one array, twice every other word of the other, and local memory.
+    for (site, start, stride, space) in [
+        (2, 0, 4, Space::Shared),
+        (4, 40 << 10, 8, Space::Shared),
+        (4, 41 << 10, 8, Space::Shared),
+        (3, 64, 0, Space::Local),
+    ] {
+        let addresses: Vec<u64> = (0..32).map(|lane| start + lane * stride).collect();
+        block.record(&WarpRow {
+            site,
+            phase: 0,
+            position: u64::from(site) + 1,
+            block: 0,
+            warp: 0,
+            mask: u32::MAX,
+            space,
+            kind: WarpKind::Store,
             bytes: 4,
             addresses: &addresses,
         });
@@ -365,15 +400,92 @@ fn mix_of_a_stream_has_memory_instructions() {
     kernel.mix = kernel.spaces.mix();
     let summed = SummedRun::of(&stream);
     let json = parsed(&summed);
-    let mix = serde_json::json!({ "global load": { "warps": 2, "threads": 64 } });
+    let mix = serde_json::json!({
+        "global load": { "warps": 2, "threads": 64 },
+        "shared store": { "warps": 3, "threads": 96 },
+        "local store": { "warps": 1, "threads": 32 },
+    });
     assert_eq!(json["by_kernel"][0]["instruction_mix"], mix);
     assert_eq!(
         json["by_kernel"][0]["intensity"]["per_l2_byte"],
         Value::Null
     );
-    assert!(gpu_text(&summed, &OPTIONS).contains("global load 100 %"));
+    assert!(gpu_text(&summed, &OPTIONS).contains("shared store 50.0 %, global load 33.3 %"));
     assert!(gpu_text(&summed, &OPTIONS).contains(STREAM_MIX));
     assert!(gpu_page(&summed, &GpuPageOptions::default()).contains(STREAM_MIX));
+}
+
+/// By hand: 32 words in a row need a wavefront, every other one of them two.
+#[test]
+fn shared_arrays_and_local_memory_are_shown_by_array_and_line() {
+    let run = run(&[4]);
+    let summed = SummedRun::of(&run);
+    let json = parsed(&summed);
+    let banks = |requests: u64, wavefronts: u64| {
+        serde_json::json!({
+            "requests": requests,
+            "wavefronts": wavefronts,
+            "ideal_wavefronts": requests,
+        })
+    };
+    let arrays = serde_json::json!([
+        { "name": "tile", "start": 0, "bytes": 40 << 10, "shared": banks(1, 1) },
+        { "name": "more", "start": 40 << 10, "bytes": null, "shared": banks(2, 4) },
+    ]);
+    assert_eq!(json["by_kernel"][0]["shared_arrays"], arrays);
+    assert_eq!(json["kernels"][0]["shared_arrays"], arrays);
+    assert_eq!(json["kernels"][0]["sites"][2]["array"], "tile");
+    let lines = json["by_line"].as_array().unwrap();
+    let line = |number| {
+        let name = format!("/src/k.cu:{number}");
+        lines.iter().find(|it| it["line"] == name).unwrap()
+    };
+    assert_eq!(line(7)["shared"], banks(3, 5));
+    let local = serde_json::json!({ "requests": 1, "lanes": 32, "bytes": 128 });
+    assert_eq!(line(8)["local"], local);
+    let text = gpu_text(&summed, &OPTIONS);
+    let row = text.lines().find(|line| line.contains("  more ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(
+        cells,
+        ["more", "scale<float>", "dynamic", "2", "4", "2.0", "2"]
+    );
+    // A conflict is found with the array.
+    assert!(
+        text.contains("k.cu:7 in scale<float> on more (shared)"),
+        "{text}"
+    );
+    let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20))]);
+    let page = gpu_page(&summed, &GpuPageOptions { sources });
+    let heads = ["Instructions", "Lanes", "Wavefronts", "Conflicts", "Local"];
+    let heads = heads
+        .map(|head| format!("<th scope=\"col\">{head}</th>"))
+        .concat();
+    assert!(page.contains(&heads), "{page}");
+    let row = |cells: [&str; 5], number| {
+        let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
+        format!("{cells}<td class=\"no\">{number}</td>")
+    };
+    // 140 and 32 instructions of threads by 5 and 1 warps.
+    assert!(
+        page.contains(&row(["172", "28.7", "5", "2", ""], 7)),
+        "{page}"
+    );
+    assert!(page.contains(&row(["", "", "", "", "128 B"], 8)), "{page}");
+    assert!(page.contains("id=\"shared\"") && page.contains("data-head=\"array\">more<"));
+}
+
+/// Columns that no line of a file has anything of would only take room.
+#[test]
+fn source_has_no_empty_columns() {
+    let mut run = run(&[4]);
+    run.kernels[0].by_site.truncate(2);
+    let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20))]);
+    let page = gpu_page(&SummedRun::of(&run), &GpuPageOptions { sources });
+    assert!(
+        page.contains(">Lanes</th><th scope=\"col\">Line</th>"),
+        "{page}"
+    );
 }
 
 /// The 65th configuration of a kernel and those after it are counted together.

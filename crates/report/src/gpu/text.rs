@@ -41,6 +41,7 @@ pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
         writer.configurations(&mut out);
         writer.lines(&mut out);
         writer.objects(&mut out);
+        writer.shared_arrays(&mut out);
         writer.host(&mut out);
         writer.findings(&mut out);
         for cut in run.cuts() {
@@ -202,6 +203,23 @@ impl Writer<'_> {
             out,
             "with: memory of the host that copies tie to it. reused: loads whose line the block had \
              loaded before.",
+        );
+    }
+
+    fn shared_arrays(&self, out: &mut String) {
+        let mut cells = rows::shared_arrays(&self.summed.kernels);
+        if cells.is_empty() {
+            return;
+        }
+        cells.truncate(self.top);
+        let title = "Arrays in shared memory by wavefronts";
+        heading(out, title, "", self.width, self.paint);
+        let columns = columns(&rows::ARRAY_HEADS, &[0, 1]);
+        table(out, &columns, &cells, self.width, self.paint);
+        self.soft(
+            out,
+            "wavefronts: passes that requests need; conflicts: those that they would not need if the \
+             lanes used different banks.",
         );
     }
 

@@ -51,6 +51,7 @@ pub fn stream(
         grid: Extent::line(blocks),
         block: Extent::line(threads),
         used: None,
+        arrays: [].into(),
         sites: kernel.sites().iter().map(site).collect(),
     })?;
     let mut batch = WarpBatch::new();

@@ -121,6 +121,7 @@ impl KernelReader {
             grid,
             block,
             used: None,
+            arrays: [].into(),
             sites: [].into(),
         })
     }

@@ -9,9 +9,10 @@ use crate::file::encode::{
     NEXT_POSITION, NEXT_SITE, PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
 use crate::file::writer::MAX_RECORDS;
-use crate::launch::MAX_SITES;
+use crate::launch::{MAX_ARRAYS, MAX_SITES};
 use crate::{
-    BlockUse, DeviceCall, Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow,
+    BlockUse, DeviceCall, Extent, KernelSite, LANES, Launch, SharedArray, Space, WarpBatch,
+    WarpKind, WarpRow,
 };
 use reuselens_io::varint::{Cursor, Damage};
 
@@ -121,9 +122,9 @@ fn launch(cursor: &mut Cursor<'_>, kind: u8) -> Result<Launch, Damage> {
     let kernel = cursor.text()?;
     let grid = extent(cursor)?;
     let block = extent(cursor)?;
-    let used = match kind {
-        LAUNCH_WITH_USE => Some(block_use(cursor)?),
-        _ => None,
+    let (used, arrays) = match kind {
+        LAUNCH_WITH_USE => (Some(block_use(cursor)?), shared_arrays(cursor)?),
+        _ => (None, Arc::default()),
     };
     let count: usize = cursor.small()?;
     if count > MAX_SITES {
@@ -144,6 +145,7 @@ fn launch(cursor: &mut Cursor<'_>, kind: u8) -> Result<Launch, Damage> {
         grid,
         block,
         used,
+        arrays,
         sites: sites.into(),
     })
 }
@@ -154,6 +156,28 @@ fn block_use(cursor: &mut Cursor<'_>) -> Result<BlockUse, Damage> {
         dynamic_shared: cursor.number()?,
         has_exchange: cursor.byte()? != 0,
     })
+}
+
+/// The arrays in shared memory. Each takes bytes, so a damaged number of them cannot ask for memory.
+fn shared_arrays(cursor: &mut Cursor<'_>) -> Result<Arc<[SharedArray]>, Damage> {
+    let count: usize = cursor.small()?;
+    if count > MAX_ARRAYS {
+        return Err(Damage("a kernel claims more shared arrays than any has"));
+    }
+    let mut arrays: Vec<SharedArray> = Vec::new();
+    for _ in 0..count {
+        arrays.push(SharedArray {
+            name: cursor.text()?,
+            start: cursor.number()?,
+            bytes: cursor.number()?.checked_sub(1),
+        });
+    }
+    if !arrays.is_sorted_by_key(|array| array.start) {
+        return Err(Damage(
+            "the shared arrays of a kernel are not in their order",
+        ));
+    }
+    Ok(arrays.into())
 }
 
 /// The calls that lead to a site. Each takes bytes, so a damaged number of them cannot ask for

@@ -134,6 +134,12 @@ pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
         put(out, used.static_shared);
         put(out, used.dynamic_shared);
         out.push(used.has_exchange.into());
+        put(out, launch.arrays.len() as u64);
+        for array in &launch.arrays[..] {
+            put_bytes(out, array.name.as_bytes());
+            put(out, array.start);
+            put(out, array.bytes.map_or(0, |bytes| bytes.saturating_add(1)));
+        }
     }
     put(out, launch.sites.len() as u64);
     for site in &launch.sites[..] {

@@ -10,7 +10,8 @@
 //!         | 2  launch, as 0: each site with the calls of device functions that lead there
 //!         | 3  count  changes  change…  record…          as 1, with the records' phases
 //!         | 4  launch, as 2, with what a block uses before the sites:
-//!              static and dynamic bytes of shared memory, and 1 if its threads exchange data
+//!              static and dynamic bytes of shared memory, 1 if its threads exchange data,
+//!              and the arrays in shared memory: count, name  start  bytes + 1, 0 if not known
 //! change  = records since the last change  step of the phase
 //! record  = tag  [site]  [block, warp]  [position]  [mask]  first address  [stride | differences]
 //! ending  = chunks, launches, records, accesses before it (varints)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::file::MAGIC;
 use crate::file::encode;
 use crate::file::records::Records;
-use crate::launch::MAX_SITES;
+use crate::launch::{MAX_ARRAYS, MAX_SITES};
 use crate::{Collector, KernelSite, Launch, RecordPiece, WarpBatch, WarpSink};
 use reuselens_io::chunk::{self, Content};
 use reuselens_io::varint::put;
@@ -166,8 +166,10 @@ impl<W: Write> WarpSink for WarpWriter<W> {
         };
         let sites = launch.sites.iter();
         let texts = sites.map(|site| site.place.len() + site.text.len() + of_calls(site));
-        let texts = texts.sum::<usize>() + launch.kernel.len();
-        if launch.sites.len() > MAX_SITES || texts > MAX_LAUNCH {
+        let arrays = launch.arrays.iter().map(|array| array.name.len());
+        let texts = texts.sum::<usize>() + arrays.sum::<usize>() + launch.kernel.len();
+        if launch.sites.len() > MAX_SITES || launch.arrays.len() > MAX_ARRAYS || texts > MAX_LAUNCH
+        {
             return Err(self.refuse("a kernel has more memory instructions than the file takes"));
         }
         // A chunk has records of one launch only.

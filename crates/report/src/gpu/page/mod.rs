@@ -49,6 +49,9 @@ const DISTANCES: &str = "How many other lines of 128 bytes a block accesses betw
 a line ends its reuse. Loads of <i>new</i> lines cannot hit in the L1. Below: how many lines of 128 bytes one instruction of a \
 warp accesses; 1 is best, and each further line is another trip.";
 const OBJECTS: &str = "Data on the device, those of most sectors first, with the memory of the host that copies tie to them.";
+const SHARED: &str = "Arrays in the shared memory of blocks, those of most wavefronts first. <b>wavefronts</b>: passes that \
+requests need. <b>conflicts</b>: those that they would not need if the lanes used different banks. A request counts for the \
+array that its first lane accesses.";
 const COPIES: &str =
     "Copies by call path. <b>redundant</b>: bytes that the destination held already.";
 const BRANCHES: &str = "Source lines whose branches split warps, or whose code warps execute with only a part of their threads. \
@@ -69,11 +72,13 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     let branching = branch_rows(lines);
     let bypass = bypass_rows(run);
     let heated = heat::objects(summed);
+    let shared = rows::shared_arrays(kernels);
     let mut out = String::with_capacity(128 << 10);
     page::head(&mut out, &run.command);
     top(&mut out, |id| match id {
         "source" => !files.is_empty(),
         "heat" => !heated.is_empty(),
+        "shared" => !shared.is_empty(),
         "copies" => !run.ledger.copies.is_empty(),
         "host" => run.host.is_some(),
         "branches" => !branching.is_empty(),
@@ -110,6 +115,10 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     if !heated.is_empty() {
         heat::write(&mut out, run, &heated);
     }
+    if !shared.is_empty() {
+        let about = ("shared", "Arrays in shared memory", SHARED);
+        section(&mut out, about, &rows::ARRAY_HEADS, shared, &[0, 1]);
+    }
     copies(&mut out, run);
     host(&mut out, run);
     if !branching.is_empty() {
@@ -137,6 +146,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
         ("source", "Source"),
         ("objects", "Objects"),
         ("heat", "Heat map"),
+        ("shared", "Shared"),
         ("copies", "Copies"),
         ("host", "Host"),
         ("branches", "Branches"),
@@ -320,7 +330,8 @@ fn host(out: &mut String, run: &GpuRun) {
     let explain = format!(
         "Accesses of the program's own code on the host, and their misses in {}. “On the device” is \
          the memory that copies tie the object to. The page of {} has all else.",
-        host.cache, host.profile
+        host.cache,
+        host.profile
     );
     let about = ("host", "Data objects of the host", explain.as_str());
     section(out, about, &heads, rows.collect(), &[0, 1]);

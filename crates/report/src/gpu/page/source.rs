@@ -8,6 +8,7 @@ use crate::gpu::rows;
 use crate::gpu::sums::LineSum;
 use crate::html::escape;
 use crate::numbers::{count, percent};
+use reuselens_units::Bytes;
 
 /// Lines shown around a line of a kernel that was executed.
 const AROUND: usize = 4;
@@ -55,6 +56,94 @@ pub(super) fn files<'a>(
     files
 }
 
+/// A column of numbers beside the source: its head, what it has, and the cell of a line; empty
+/// where the line has nothing of it.
+struct SourceColumn {
+    head: &'static str,
+    cell: fn(&LineSum) -> String,
+}
+
+/// All columns but that of sectors, which is shaded.
+const COLUMNS: [SourceColumn; 9] = [
+    SourceColumn {
+        head: "Sectors/Req",
+        cell: |sum| {
+            let global = &sum.counts.global;
+            known(global.requests, || {
+                rows::mean(global.sectors, global.requests)
+            })
+        },
+    },
+    SourceColumn {
+        head: "Excessive",
+        cell: |sum| {
+            let global = &sum.counts.global;
+            known(global.sectors, || {
+                percent(global.excessive_sectors(), global.sectors)
+            })
+        },
+    },
+    SourceColumn {
+        head: "L1",
+        cell: |sum| known(sum.counts.l1.loads, || rows::hit_rate(&sum.counts.l1)),
+    },
+    SourceColumn {
+        head: "Splits",
+        cell: |sum| known(sum.branches, || percent(sum.splits, sum.branches)),
+    },
+    SourceColumn {
+        head: "Instructions",
+        cell: |sum| known(sum.instructions.warps, || count(sum.instructions.threads)),
+    },
+    SourceColumn {
+        head: "Lanes",
+        cell: |sum| {
+            let executed = &sum.instructions;
+            known(executed.warps, || {
+                rows::mean(executed.threads, executed.warps)
+            })
+        },
+    },
+    SourceColumn {
+        head: "Wavefronts",
+        cell: |sum| {
+            let shared = &sum.counts.shared;
+            known(shared.requests, || count(shared.wavefronts))
+        },
+    },
+    SourceColumn {
+        head: "Conflicts",
+        cell: |sum| {
+            let shared = &sum.counts.shared;
+            known(shared.requests, || count(shared.conflicts()))
+        },
+    },
+    SourceColumn {
+        head: "Local",
+        cell: |sum| {
+            let local = &sum.counts.local;
+            known(local.requests, || Bytes(local.bytes).to_string())
+        },
+    },
+];
+
+/// The cell of something of which there is this much; empty if there is nothing.
+fn known(number: u64, cell: impl FnOnce() -> String) -> String {
+    match number {
+        0 => String::new(),
+        _ => cell(),
+    }
+}
+
+/// The columns of which a line of the file has something.
+fn columns(file: &SourceFile) -> Vec<&'static SourceColumn> {
+    let has_cells = |column: &&SourceColumn| {
+        let mut lines = file.lines.values();
+        lines.any(|sum| !(column.cell)(sum).is_empty())
+    };
+    COLUMNS.iter().filter(has_cells).collect()
+}
+
 /// Appends the section, or nothing if there is no text. `total` are the sectors of all lines.
 pub(super) fn write(out: &mut String, total: u64, files: &[SourceFile]) {
     if files.is_empty() {
@@ -64,8 +153,11 @@ pub(super) fn write(out: &mut String, total: u64, files: &[SourceFile]) {
         "<section id=\"source\"><h2>The source, with what it fetches</h2><p class=\"explain\">Sectors of 32 \
          bytes of global memory. The darker the count, the larger the line's part of all. \
          <b>excessive</b>: sectors that neighbouring accesses would not need. <b>splits</b>: executions of a \
-         branch that split the warp. This page contains these lines; <code>--no-embed-source</code> leaves \
-         them out.</p>",
+         branch that split the warp. <b>instructions</b> of threads, and active <b>lanes</b> of the 32 of a warp. \
+         <b>wavefronts</b>: passes that requests of shared memory need, and <b>conflicts</b>: those of them for \
+         lanes that use one bank. <b>local</b>: bytes of local memory that threads load and store: registers \
+         that did not fit, and arrays of threads. This page contains these lines; \
+         <code>--no-embed-source</code> leaves them out.</p>",
     );
     let end = out.len() + BYTES;
     for (index, file) in files.iter().enumerate() {
@@ -73,20 +165,31 @@ pub(super) fn write(out: &mut String, total: u64, files: &[SourceFile]) {
         let _ = write!(
             out,
             "<details class=\"file\"{open}><summary>{} <span class=\"soft\">{} of the sectors</span></summary><div \
-             class=\"code\"><table><thead><tr><th scope=\"col\">Sectors</th><th scope=\"col\">Sectors/Req</th><th \
-             scope=\"col\">Excessive</th><th scope=\"col\">L1</th><th scope=\"col\">Splits</th><th \
-             scope=\"col\">Line</th><th scope=\"col\"><span class=\"sr\">Text</span></th></tr></thead><tbody>",
+             class=\"code\"><table><thead><tr><th scope=\"col\">Sectors</th>",
             escape(file.path),
             percent(file.sectors(), total),
         );
-        write_file(out, file, total, end);
+        let columns = columns(file);
+        for column in &columns {
+            let _ = write!(out, "<th scope=\"col\">{}</th>", column.head);
+        }
+        out.push_str(
+            "<th scope=\"col\">Line</th><th scope=\"col\"><span class=\"sr\">Text</span></th></tr></thead><tbody>",
+        );
+        write_file(out, file, &columns, total, end);
         out.push_str("</tbody></table></div></details>");
     }
     out.push_str("</section>");
 }
 
 /// Appends the rows of a file, until the page is `end` bytes long.
-fn write_file(out: &mut String, file: &SourceFile, total: u64, end: usize) {
+fn write_file(
+    out: &mut String,
+    file: &SourceFile,
+    columns: &[&SourceColumn],
+    total: u64,
+    end: usize,
+) {
     let near = |number: usize| {
         let around = number.saturating_sub(AROUND)..=number + AROUND;
         file.lines.range(around).next().is_some()
@@ -97,34 +200,36 @@ fn write_file(out: &mut String, file: &SourceFile, total: u64, end: usize) {
             skipped += 1;
             continue;
         }
-        gap(out, skipped);
+        gap(out, skipped, columns.len());
         skipped = 0;
-        write_line(out, file.lines.get(&number).copied(), total, (number, text));
+        let sum = file.lines.get(&number).copied();
+        write_line(out, sum, columns, total, (number, text));
     }
-    gap(out, skipped);
+    gap(out, skipped, columns.len());
 }
 
-fn write_line(out: &mut String, sum: Option<&LineSum>, total: u64, (number, text): (usize, &str)) {
+fn write_line(
+    out: &mut String,
+    sum: Option<&LineSum>,
+    columns: &[&SourceColumn],
+    total: u64,
+    (number, text): (usize, &str),
+) {
     out.push_str("<tr>");
     match sum {
         Some(sum) => {
-            let global = &sum.counts.global;
-            let heat = global.sectors as f64 / total.max(1) as f64;
+            let sectors = sum.counts.global.sectors;
+            let heat = sectors as f64 / total.max(1) as f64;
             let _ = write!(
                 out,
-                "<td class=\"m\" style=\"--heat:{heat:.3}\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>",
-                if global.sectors > 0 {
-                    count(global.sectors)
-                } else {
-                    String::new()
-                },
-                rows::mean(global.sectors, global.requests),
-                percent(global.excessive_sectors(), global.sectors),
-                rows::hit_rate(&sum.counts.l1),
-                percent(sum.splits, sum.branches),
+                "<td class=\"m\" style=\"--heat:{heat:.3}\">{}</td>",
+                known(sectors, || count(sectors))
             );
+            for column in columns {
+                let _ = write!(out, "<td>{}</td>", (column.cell)(sum));
+            }
         }
-        None => out.push_str("<td></td><td></td><td></td><td></td><td></td>"),
+        None => (0..=columns.len()).for_each(|_| out.push_str("<td></td>")),
     }
     let _ = write!(
         out,
@@ -133,13 +238,15 @@ fn write_line(out: &mut String, sum: Option<&LineSum>, total: u64, (number, text
     );
 }
 
-/// Appends a row for lines that are not shown, if there are any.
-fn gap(out: &mut String, lines: usize) {
+/// Appends a row for lines that are not shown, if there are any. Beside the columns of numbers there
+/// are those of sectors, the line's number and its text.
+fn gap(out: &mut String, lines: usize, columns: usize) {
     if lines > 0 {
         let lines = crate::numbers::noun(lines as u64, "line", "lines");
         let _ = write!(
             out,
-            "<tr class=\"gap\"><td colspan=\"7\">{lines} left out</td></tr>"
+            "<tr class=\"gap\"><td colspan=\"{}\">{lines} left out</td></tr>",
+            columns + 3
         );
     }
 }
