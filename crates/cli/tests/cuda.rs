@@ -478,6 +478,20 @@ fn accesses_of_the_host_are_in_the_same_report() {
         assert!(on_device.starts_with(device), "{object}");
         object["misses"].as_u64().unwrap()
     };
+    // Neither the stand-in for CUDA's library nor the loader is in the tables.
+    let sum = |by: &str, of: &str| -> u64 {
+        let rows = host[by].as_array().unwrap().iter();
+        rows.map(|row| row[of].as_u64().unwrap()).sum()
+    };
+    for by in ["by_line", "by_object"] {
+        let names = host[by].as_array().unwrap().iter();
+        let mut names = names.map(|row| row.get("line").unwrap_or(&row["object"]).to_string());
+        let own = |name: String| name.contains("reuselens-cuda") || name.contains("ld-linux");
+        assert!(!names.any(own), "{}", host[by]);
+    }
+    let left_out = host["lines_left_out"]["accesses"].as_u64().unwrap();
+    assert!(left_out > 0);
+    assert!(sum("by_line", "accesses") + left_out <= host["accesses"].as_u64().unwrap());
     // 256 KiB are filled line by line, and do not fit the cache; 16 KiB are filled.
     assert!(object("heap from main (host.cu:12)", "d_weights") >= 4096);
     assert!(object("bias", "d_bias") >= 256);

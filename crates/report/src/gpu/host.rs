@@ -14,6 +14,9 @@ use crate::numbers::{count, percent};
 /// The most lines, and the most data objects, that are kept: those of the most misses.
 const MOST_SUMS: usize = 50;
 
+/// The file of the dynamic loader of the systems that CUDA programs run on.
+const LOADER: &str = "ld-linux-x86-64.so.2";
+
 /// The accesses of the host's code, as sums. Misses are those of a fully associative LRU cache, and
 /// exact where the profile is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,10 +27,15 @@ pub struct HostAccesses {
     pub accesses: u64,
     /// Misses.
     pub misses: u64,
-    /// Source lines by misses.
+    /// Source lines by misses, without those of the library that stands in for CUDA's, and of the
+    /// dynamic loader.
     pub lines: Vec<HostSum>,
-    /// Data objects by misses.
+    /// The accesses by those that are left out.
+    pub lines_left_out: HostSum,
+    /// Data objects by misses, without those of the same files.
     pub objects: Vec<HostSum>,
+    /// The accesses to those that are left out.
+    pub objects_left_out: HostSum,
     /// The file of the profile that has all else.
     pub profile: String,
 }
@@ -74,12 +82,16 @@ impl HostAccesses {
             }
         };
         let sums = |by| most_missing(grouping.groups(by), &level, stand_in);
+        let (lines, lines_left_out) = sums(Dimension::Line);
+        let (objects, objects_left_out) = sums(Dimension::Object);
         HostAccesses {
             cache: level.label(),
             accesses: whole.histogram.accesses(),
             misses: whole.histogram.misses(level.items),
-            lines: sums(Dimension::Line),
-            objects: sums(Dimension::Object).into_iter().map(tie).collect(),
+            lines,
+            lines_left_out,
+            objects: objects.into_iter().map(tie).collect(),
+            objects_left_out,
             profile,
         }
     }
@@ -97,12 +109,30 @@ impl HostAccesses {
 
     /// A line.
     pub(super) fn line_row(&self, sum: &HostSum) -> Vec<String> {
+        self.row(sum, &self.lines_left_out)
+    }
+
+    /// A line or an object, with its share of what is not left out.
+    fn row(&self, sum: &HostSum, left_out: &HostSum) -> Vec<String> {
         vec![
             sum.name.clone(),
             count(sum.accesses),
             count(sum.misses),
-            percent(sum.misses, self.misses),
+            percent(sum.misses, self.misses.saturating_sub(left_out.misses)),
         ]
+    }
+
+    /// What the tables leave out, as a sentence.
+    pub(super) fn left_out_text(&self) -> String {
+        let left_out = &self.lines_left_out;
+        format!(
+            "Left out are the library that stands in for CUDA's and the dynamic loader: {} of {} \
+             accesses, and {} of {} misses.",
+            count(left_out.accesses),
+            count(self.accesses),
+            count(left_out.misses),
+            count(self.misses)
+        )
     }
 
     /// Heads of [`object_row`](Self::object_row).
@@ -120,7 +150,7 @@ impl HostAccesses {
     /// An object, with the names of the memory of the device that it is copied to or from.
     pub(super) fn object_row(&self, sum: &HostSum, short: &ShortNames<'_>) -> Vec<String> {
         let device: Vec<&str> = sum.device.iter().map(|&it| short.name(Some(it))).collect();
-        let mut cells = self.line_row(sum);
+        let mut cells = self.row(sum, &self.objects_left_out);
         if sum.object.is_some() {
             cells[0] = short.name(sum.object).to_owned();
         }
@@ -148,30 +178,30 @@ impl HostAccesses {
                 "device": device.collect::<Vec<_>>(),
             })
         };
+        let left_out = |sum: &HostSum| json!({ "accesses": sum.accesses, "misses": sum.misses });
         json!({
             "profile": self.profile,
             "cache": self.cache,
             "accesses": self.accesses,
             "misses": self.misses,
             "by_line": self.lines.iter().map(line).collect::<Vec<_>>(),
+            "lines_left_out": left_out(&self.lines_left_out),
+            "objects_left_out": left_out(&self.objects_left_out),
             "by_object": self.objects.iter().map(object).collect::<Vec<_>>(),
         })
     }
 }
 
 /// The sums of the groups with the most misses; equal ones by accesses, then by name. Groups whose
-/// name names the file `stand_in` are one.
-fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum> {
+/// name names the file `stand_in`, or that of the dynamic loader, are one, and come second.
+fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> (Vec<HostSum>, HostSum) {
     let mut sums = Vec::with_capacity(groups.len());
-    let mut of_stand_in = HostSum {
-        name: format!("(library in place of CUDA's: {stand_in})"),
-        ..HostSum::default()
-    };
+    let mut left_out = HostSum::default();
     for group in groups {
         let misses = group.misses(level.items);
-        if names_file(&group.name, stand_in) {
-            of_stand_in.accesses += group.accesses;
-            of_stand_in.misses += misses;
+        if is_left_out(&group.name, stand_in) {
+            left_out.accesses += group.accesses;
+            left_out.misses += misses;
             continue;
         }
         sums.push(HostSum {
@@ -181,15 +211,18 @@ fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum>
             ..HostSum::default()
         });
     }
-    if of_stand_in.accesses > 0 {
-        sums.push(of_stand_in);
-    }
     sums.sort_by(|a, b| {
         let [by_a, by_b] = [a, b].map(|sum| (sum.misses, sum.accesses));
         by_b.cmp(&by_a).then_with(|| a.name.cmp(&b.name))
     });
     sums.truncate(MOST_SUMS);
-    sums
+    (sums, left_out)
+}
+
+/// Whether a line or an object is one of the library that stands in for CUDA's, or of the dynamic
+/// loader: it says nothing about the program.
+fn is_left_out(name: &str, stand_in: &str) -> bool {
+    names_file(name, stand_in) || names_file(name, LOADER)
 }
 
 /// Whether a name has that of a file in it, as a word: `cuda.so!fn@10` and `malloc in cuda.so` have
@@ -287,6 +320,20 @@ fn origin(ledger: &Ledger, number: u32) -> Option<Vec<FileOffset>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loader_and_stand_in_are_left_out() {
+        for name in [
+            "dynamic loader (ld-linux-x86-64.so.2)",
+            "unnamed variables (ld-linux-x86-64.so.2)",
+            "libcuda.so!fn@10 (unknown line)",
+        ] {
+            assert!(is_left_out(name, "libcuda.so"), "{name}");
+        }
+        for name in ["k.cu:7", "loader.cu:3", "unnamed variables (libc.so.6)"] {
+            assert!(!is_left_out(name, "libcuda.so"), "{name}");
+        }
+    }
 
     #[test]
     fn files_are_found_as_words() {

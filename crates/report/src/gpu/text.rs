@@ -245,6 +245,7 @@ impl Writer<'_> {
             self.paint,
         );
         self.soft(out, "on the device: memory that copies tie the object to.");
+        self.soft(out, &host.left_out_text());
     }
 
     fn findings(&self, out: &mut String) {

@@ -329,8 +329,9 @@ fn host(out: &mut String, run: &GpuRun) {
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let explain = format!(
         "Accesses of the program's own code on the host, and their misses in {}. “On the device” is \
-         the memory that copies tie the object to. The page of {} has all else.",
+         the memory that copies tie the object to. {} The page of {} has all else.",
         host.cache,
+        host.left_out_text(),
         host.profile
     );
     let about = ("host", "Data objects of the host", explain.as_str());
