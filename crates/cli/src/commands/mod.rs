@@ -47,7 +47,7 @@ make CC=\"reuselens cc\"\n  reuselens profile -- ./program";
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Profile(profile::Args),
+    Profile(Box<profile::Args>),
     Record(record::Args),
     Analyze(analyze::Args),
     Shard(shard::Args),

@@ -80,9 +80,12 @@ fn guarding(kernel: &mut Kernel, op: &Op, kind: ProbeKind, block: u32) -> Op {
     counted
 }
 
-/// The numbers of the groups of instructions, by line, calls that lead there, and class.
+/// What the instructions of a group have in common: line, calls that lead there, and class.
+type GroupKey = (Arc<str>, Arc<[DeviceCall]>, InstructionClass);
+
+/// The numbers of the groups of instructions.
 #[derive(Default)]
-struct Groups(HashMap<(Arc<str>, Arc<[DeviceCall]>, InstructionClass), u32>);
+struct Groups(HashMap<GroupKey, u32>);
 
 impl Groups {
     /// Counts an instruction by the probe of the lanes that come to it, and that of its guard.
