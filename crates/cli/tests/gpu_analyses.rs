@@ -377,7 +377,7 @@ fn map_offers_nothing_where_threads_share_memory() {
         stream
     };
     let shared = stream("shared", SHARING);
-    let why = "k: its threads exchange data in shared memory";
+    let why = "k: its threads exchange data (in shared memory, by barriers, shuffles or votes)";
     let text = said(&run(&["map", &shared]));
     assert!(text.starts_with(why) && !text.contains("Next:"), "{text}");
     let error = refused(&run(&["map", &shared, "-o", "map.u32"]), 1);
@@ -386,10 +386,30 @@ fn map_offers_nothing_where_threads_share_memory() {
         "{error}"
     );
     assert!(!folder.path().join("map.u32").exists());
+    // So do barriers, shuffles and votes, without an access of shared memory.
+    let plain = SHARING.replace(".shared .align 4 .b8 room[256];\n", "");
+    let plain = plain.replace("mov.u32 %r4, room; mad.lo.u32 %r4, %r1, 4, %r4; ", "");
+    for (index, exchange) in [
+        "bar.sync 0;",
+        "shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;",
+        "vote.sync.ballot.b32 %r4, %p1, -1;",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = plain.replace("st.shared.u32 [%r4], %r3;", exchange);
+        let text = text.replace(".reg .b32", ".reg .pred %p<2>; .reg .b32");
+        let stream = stream(&format!("exchange{index}"), &text);
+        let text = said(&run(&["map", &stream]));
+        assert!(text.starts_with(why), "{exchange}: {text}");
+    }
     // The same accesses of global memory alone gain.
-    let alone = stream("alone", &SHARING.replace("st.shared.u32 [%r4], %r3;", ""));
+    let alone = stream("alone", &plain.replace("st.shared.u32 [%r4], %r3;", ""));
     let text = said(&run(&["map", &alone, "--keep-layout", "-o", "map.u32"]));
-    assert!(text.contains("A stream does not have barriers"), "{text}");
+    assert!(
+        text.contains("data where it is") && !text.contains("does not say"),
+        "{text}"
+    );
     // What people bring is looked at.
     let text = said(&run(&["map", &shared, "--mapping", "map.u32"]));
     assert!(text.contains("data where it is"), "{text}");

@@ -70,7 +70,8 @@ fn variables(line: &str, callee: &str) -> Vec<Option<String>> {
 }
 
 /// The variables that a statement of Python assigns to, in order: `a` and `b` in
-/// `a, b = pair(x, y=1)`. One without a name for a statement that assigns to nothing.
+/// `a, b = pair(x, y=1)`. One without a name for a statement that assigns to nothing or to a part of
+/// an array (`a[:] = 0`), and for several statements.
 fn targets(line: &str) -> Vec<Option<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c.is_whitespace() || "_.[],".contains(c);
     let Some((left, right)) = line.split_once('=') else {
@@ -78,6 +79,10 @@ fn targets(line: &str) -> Vec<Option<String>> {
     };
     // Others than `a == b`, `a += b` and `f(a=b)`; `a: int = b` has a type.
     let left = left.split(':').next().unwrap_or(left);
+    let is_slice = left.contains('[') && !left.contains(']');
+    if is_slice || line.contains(';') {
+        return vec![None];
+    }
     if right.starts_with('=') || !left.chars().all(is_part) {
         return vec![None];
     }
@@ -211,6 +216,10 @@ mod tests {
             ("self.data[0] = alloc(n, dtype=float)", "self.data[0]"),
             ("a, b = (to_device(v) for v in pair)", "a b"),
             ("a: Array = zeros(3)", "a"),
+            ("a: list[int] = zeros(3)", "a"),
+            ("a[:] = 0; kernel[grid](a)", ""),
+            ("a[i, :] = to_device(b)", ""),
+            ("x = 1; y = to_device(b)", ""),
             ("kernel[grid](x, stream=s)", ""),
             ("if a == b: f(x)", ""),
             ("a -= b", ""),

@@ -50,10 +50,11 @@ impl KernelRun {
         &self.launch
     }
 
-    /// Whether the launch accesses shared memory, whichever memory is looked at: threads of a block
-    /// exchange data there.
-    pub fn uses_shared(&self) -> bool {
-        self.uses_shared
+    /// Whether threads of the launch exchange data, whichever memory is looked at: in shared memory
+    /// or, where the stream says so, by barriers, shuffles, votes and the like.
+    pub fn has_exchange(&self) -> bool {
+        let used = self.launch.used;
+        self.uses_shared || used.is_some_and(|used| used.has_exchange || used.shared() > 0)
     }
 
     /// The blocks that access the memory looked at, in order of their numbers.

@@ -112,7 +112,7 @@ impl Args {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
         }
-        if run.uses_shared() && self.mapping.is_none() && self.groups.is_none() {
+        if run.has_exchange() && self.mapping.is_none() && self.groups.is_none() {
             return self.offer_nothing(&run);
         }
         self.write_hypergraph(&run)?;
@@ -148,7 +148,7 @@ impl Args {
                 path.display()
             ))?;
         }
-        for line in self.advice(&kept, &moved) {
+        for line in self.advice(&run, &kept, &moved) {
             self.output.say(&line)?;
         }
         let sections: [SheetSection; 1] = [diff::section("Change", before, after)];
@@ -160,8 +160,8 @@ impl Args {
     /// Says why there is no mapping: threads that exchange data cannot change places.
     fn offer_nothing(&self, run: &KernelRun) -> Outcome {
         let why = format!(
-            "{}: its threads exchange data in shared memory, and work that moves to another block \
-             misses it, so no other order of threads is offered; --mapping FILE shows what one of \
+            "{}: its threads exchange data (in shared memory, by barriers, shuffles or votes), which \
+             work that moves to another place misses, so no other order of threads is offered; --mapping FILE shows what one of \
              your own gains",
             self.input.called(run.launch(), run.is_last())
         );
@@ -197,7 +197,7 @@ impl Args {
     }
 
     /// What the two lines of transactions mean for users of the mapping, and what to do next.
-    fn advice(&self, kept: &Counts, moved: &Counts) -> Vec<String> {
+    fn advice(&self, run: &KernelRun, kept: &Counts, moved: &Counts) -> Vec<String> {
         let gains = |(before, after): &Counts| after.sectors < before.sectors;
         let mut lines = Vec::new();
         if let Some(path) = self
@@ -217,8 +217,8 @@ impl Args {
             }
         }
         let gained = if self.keep_layout { kept } else { moved };
-        if self.mapping.is_none() && gains(gained) {
-            lines.push("A stream does not have barriers, shuffles and votes: where the kernel has some, its threads cannot change places.".to_owned());
+        if self.mapping.is_none() && gains(gained) && run.launch().used.is_none() {
+            lines.push("The stream does not say whether the kernel has barriers, shuffles and votes: where it has, its threads cannot change places.".to_owned());
         }
         if self.o.is_none() && self.mapping.is_none() && gains(gained) {
             let output = &self.output;
