@@ -113,7 +113,8 @@ fn managed_variables_textures_matrices_and_pipelines_are_compiled_by_clang() {
     }
     let place = Place::new();
     for (name, flags) in [
-        ("managed", &[][..]),
+        ("graph_nodes", &[][..]),
+        ("managed", &[]),
         ("textures", &[]),
         ("pipeline", &["-arch", "sm_80"]),
         ("pipeline", &["-arch", "sm_70"]),

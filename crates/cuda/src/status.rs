@@ -61,6 +61,8 @@ statuses! {
     COOPERATIVE_TOO_LARGE 720 "cudaErrorCooperativeLaunchTooLarge"
         "too many blocks in cooperative launch";
     NOT_SUPPORTED 801 "cudaErrorNotSupported" "operation not supported";
+    GRAPH_UPDATE 910 "cudaErrorGraphExecUpdateFailure"
+        "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update";
     CAPTURE_UNSUPPORTED 900 "cudaErrorStreamCaptureUnsupported"
         "operation not permitted when stream is capturing";
     CAPTURE_INVALIDATED 901 "cudaErrorStreamCaptureInvalidated"

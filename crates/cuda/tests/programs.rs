@@ -250,7 +250,7 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
 #[test]
 fn programs_of_the_shared_runtime_have_its_version() {
     if let Some(nvcc) = nvcc() {
-        let parts = ["graphs", "properties"];
+        let parts = ["graph_nodes", "graphs", "properties"];
         interface_is_as_documented(&nvcc, &["-cudart", "shared"], &parts);
     }
 }
@@ -263,7 +263,7 @@ fn programs_of_cuda_12_find_what_it_documents() {
 }
 
 /// All of them.
-const PARTS: [&str; 29] = [
+const PARTS: [&str; 30] = [
     "assert",
     "async",
     "atomics",
@@ -273,6 +273,7 @@ const PARTS: [&str; 29] = [
     "events",
     "extended",
     "fork",
+    "graph_nodes",
     "graphs",
     "halves",
     "hostile",

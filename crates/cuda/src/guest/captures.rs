@@ -2,19 +2,38 @@
 //! by waiting for an event that was recorded in it.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::graph_memory::GraphBlock;
+use super::graphs::NodeKind;
 use super::lock;
 use super::work::Work;
 use crate::status::Status;
 
+/// A part of a capture: a node of the graph that it becomes.
+pub struct CapturedNode {
+    pub kind: NodeKind,
+    pub work: Option<Work>,
+    /// The parts before it that it comes after, by their places.
+    pub after: Vec<usize>,
+}
+
 /// What a graph is made of: its work, in the order in which it was submitted, which all its
-/// dependencies allow.
-#[derive(Clone, Default)]
+/// dependencies allow; and its memory.
+#[derive(Default)]
 pub struct Parts {
-    pub work: Vec<Work>,
-    /// Dependencies between parts.
-    pub edges: usize,
+    pub nodes: Vec<CapturedNode>,
+    pub memory: Vec<Arc<GraphBlock>>,
+}
+
+impl Parts {
+    /// All work, in order.
+    pub fn into_work(self) -> Vec<Work> {
+        self.nodes
+            .into_iter()
+            .filter_map(|node| node.work)
+            .collect()
+    }
 }
 
 struct Capture {
@@ -73,16 +92,40 @@ pub fn end(stream: usize) -> Result<Parts, Status> {
 /// Whether a stream is captured; if so, the work is kept.
 pub fn keep(stream: usize, work: &Work) -> bool {
     let keep = |capture: &mut Capture| {
-        let before = capture.streams.entry(stream).or_default();
         if let Work::Record(event) = work {
+            let before = capture.streams.entry(stream).or_default();
             capture.events.insert(*event, before.clone());
             return;
         }
-        capture.parts.edges += before.len();
-        *before = vec![capture.parts.work.len()];
-        capture.parts.work.push(work.clone());
+        capture.push(stream, NodeKind::of(work), Some(work.clone()));
     };
     of_stream(stream, keep).is_some()
+}
+
+impl Capture {
+    /// Adds a part in the order of a stream.
+    fn push(&mut self, stream: usize, kind: NodeKind, work: Option<Work>) {
+        let next = vec![self.parts.nodes.len()];
+        let before = self.streams.insert(stream, next);
+        self.parts.nodes.push(CapturedNode {
+            kind,
+            work,
+            after: before.unwrap_or_default(),
+        });
+    }
+}
+
+/// Keeps memory for the graph of a stream that is captured.
+pub fn keep_memory(stream: usize, block: GraphBlock) {
+    of_stream(stream, |capture| {
+        capture.push(stream, NodeKind::Allocation, None);
+        capture.parts.memory.push(Arc::new(block));
+    });
+}
+
+/// Notes that the graph of a stream that is captured frees memory.
+pub fn keep_free(stream: usize) {
+    of_stream(stream, |capture| capture.push(stream, NodeKind::Free, None));
 }
 
 /// A stream waits for an event: if that was recorded in a capture, the stream belongs to it.

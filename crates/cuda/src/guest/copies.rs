@@ -148,7 +148,8 @@ fn side_3d(
     Ok((begin, block.pitch as u64, layer_bytes(block)))
 }
 
-fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
+/// Copies in three directions.
+pub fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
     if what.is_null() {
         return Err(Status::INVALID_VALUE);
     }

@@ -6,6 +6,7 @@ use super::blocks::{self, Mirrored, Place, place};
 use super::captures;
 use super::connection::{ask_number, fatal};
 use super::errors::returned;
+use super::graph_memory;
 use super::modules;
 use super::pools;
 use crate::protocol::{AllocationKind, Operation};
@@ -39,6 +40,7 @@ fn free(address: usize) -> Result<(), Status> {
         return Ok(());
     }
     match place(address as u64)? {
+        Place::Device if graph_memory::is_of_graph(address as u64) => Ok(()),
         Place::Device => {
             ask_number(Operation::Free, &[address as u64])?;
             pools::freed(address as u64);
@@ -62,7 +64,14 @@ pub extern "C" fn cudaFree(address: usize) -> u32 {
 /// What a stream frees is gone at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFreeAsync(address: usize, stream: usize) -> u32 {
-    returned(captures::forbid(stream).and_then(|()| free(address)))
+    returned(match captures::is_captured(stream) {
+        true if graph_memory::is_of_graph(address as u64) => {
+            captures::keep_free(stream);
+            Ok(())
+        }
+        true => Err(Status::INVALID_VALUE),
+        false => free(address),
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -17,6 +17,8 @@ mod devices;
 mod driver;
 mod errors;
 mod events;
+mod graph_memory;
+mod graph_nodes;
 mod graphs;
 mod guarded;
 mod handles;

@@ -6,7 +6,7 @@ use super::errors::returned;
 use super::graphs;
 use super::handles::Handles;
 use super::memory::store;
-use super::work::wait;
+use super::work::{Work, wait};
 use crate::status::Status;
 
 #[derive(Clone, Copy)]
@@ -40,6 +40,20 @@ pub fn exists(stream: usize) -> Result<(), Status> {
 fn create(to: *mut usize, flags: u32, priority: i32) -> u32 {
     let stream = Stream { flags, priority };
     returned(fatal().and_then(|()| store(to, STREAMS.add(stream))))
+}
+
+/// What `work` submits to the stream that it gets, without doing it.
+pub fn collected(work: impl FnOnce(usize) -> Result<(), Status>) -> Result<Vec<Work>, Status> {
+    let stream = STREAMS.add(Stream {
+        flags: 0,
+        priority: 0,
+    });
+    captures::begin(stream)?;
+    let submitted = work(stream);
+    let parts = captures::end(stream);
+    STREAMS.remove(stream)?;
+    submitted?;
+    Ok(parts?.into_work())
 }
 
 #[unsafe(no_mangle)]

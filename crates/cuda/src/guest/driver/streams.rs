@@ -1,7 +1,8 @@
 //! Streams, events and graphs: as those of the runtime.
 
+use super::super::graph_nodes::{self, CallNode, FillNode, KernelNode};
 use super::super::{events, graphs, streams};
-use super::as_runtime;
+use super::{as_runtime, runtime_in_context};
 
 /// What a stream calls when it gets there: stream, result, argument.
 type Callback = Option<extern "C" fn(usize, u32, usize)>;
@@ -35,4 +36,45 @@ as_runtime! {
     cuGraphUpload(ready: usize, stream: usize) = graphs::cudaGraphUpload;
     cuGraphDestroy(graph: usize) = graphs::cudaGraphDestroy;
     cuGraphExecDestroy(ready: usize) = graphs::cudaGraphExecDestroy;
+    cuGraphCreate(to: *mut usize, flags: u32) = graphs::cudaGraphCreate;
+    cuGraphClone(to: *mut usize, graph: usize) = graphs::cudaGraphClone;
+    cuGraphDestroyNode(node: usize) = graphs::cudaGraphDestroyNode;
+    cuGraphExecUpdate_v2(ready: usize, graph: usize, result: *mut [usize; 3]) =
+        graphs::cudaGraphExecUpdate;
+    cuGraphGetNodes(graph: usize, room: *mut usize, count: *mut usize) = graphs::cudaGraphGetNodes;
+    cuGraphGetRootNodes(graph: usize, room: *mut usize, count: *mut usize) =
+        graphs::cudaGraphGetRootNodes;
+    cuGraphGetEdges_v2(
+        graph: usize, from: *mut usize, to: *mut usize, data: *mut usize, count: *mut usize
+    ) = graphs::cudaGraphGetEdges_v2;
+    cuGraphNodeGetType(node: usize, to: *mut u32) = graphs::cudaGraphNodeGetType;
+    cuGraphAddKernelNode(
+        to: *mut usize, graph: usize, after: *const usize, count: usize, node: *const KernelNode
+    ) = graph_nodes::cudaGraphAddKernelNode;
+    cuGraphAddKernelNode_v2(
+        to: *mut usize, graph: usize, after: *const usize, count: usize, node: *const KernelNode
+    ) = graph_nodes::cudaGraphAddKernelNode;
+    cuGraphAddHostNode(
+        to: *mut usize, graph: usize, after: *const usize, count: usize, node: *const CallNode
+    ) = graph_nodes::cudaGraphAddHostNode;
+    cuGraphAddEmptyNode(to: *mut usize, graph: usize, after: *const usize, count: usize) =
+        graph_nodes::cudaGraphAddEmptyNode;
+    cuGraphAddChildGraphNode(
+        to: *mut usize, graph: usize, after: *const usize, count: usize, child: usize
+    ) = graph_nodes::cudaGraphAddChildGraphNode;
+    cuGraphAddDependencies_v2(
+        graph: usize, from: *const usize, to: *const usize, data: usize, count: usize
+    ) = graph_nodes::cudaGraphAddDependencies_v2;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphAddMemsetNode(
+    to: *mut usize,
+    graph: usize,
+    after: *const usize,
+    count: usize,
+    node: *const FillNode,
+    _context: usize,
+) -> u32 {
+    runtime_in_context(|| graph_nodes::cudaGraphAddMemsetNode(to, graph, after, count, node))
 }

@@ -1,0 +1,225 @@
+/* Graphs made node by node, with the dependencies that the program says, and memory that a captured
+ * graph takes.
+ *
+ * Nodes are added in another order than they run in. Work of nodes is changed in the graph and in
+ * what was made ready of it. What a graph takes and frees is there again at its next launch. */
+#include "../check.h"
+#include <cstring>
+
+enum { N = 1024 };
+
+__global__ void scale(const float *in, float *out, float factor)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = factor * in[i];
+}
+
+static int host_runs;
+
+static void CUDART_CB count_run(void *argument)
+{
+    ++*(int *)argument;
+}
+
+static cudaKernelNodeParams launch(void **arguments)
+{
+    cudaKernelNodeParams params;
+    memset(&params, 0, sizeof params);
+    params.func = (void *)scale;
+    params.gridDim = dim3(N / 256);
+    params.blockDim = dim3(256);
+    params.kernelParams = arguments;
+    return params;
+}
+
+#if CUDART_VERSION >= 13000
+static cudaError_t depend(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
+{
+    return cudaGraphAddDependencies(graph, &from, &to, nullptr, 1);
+}
+static cudaError_t before(cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *count)
+{
+    return cudaGraphNodeGetDependencies(node, nodes, nullptr, count);
+}
+#else
+static cudaError_t depend(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
+{
+    return cudaGraphAddDependencies(graph, &from, &to, 1);
+}
+static cudaError_t before(cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *count)
+{
+    return cudaGraphNodeGetDependencies(node, nodes, count);
+}
+#endif
+
+static void run(cudaGraphExec_t ready, cudaStream_t stream)
+{
+    CHECK(cudaGraphLaunch(ready, stream));
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+static void by_hand(cudaStream_t stream)
+{
+    float in[N], out[N], *a, *b, factor = 3;
+    CHECK(cudaMalloc(&a, sizeof in));
+    CHECK(cudaMalloc(&b, sizeof in));
+    for (int i = 0; i < N; i++)
+        in[i] = (float)i;
+    cudaGraph_t graph;
+    cudaGraphNode_t host, back, kernel, copy, fill, none;
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaHostNodeParams call = {count_run, &host_runs};
+    CHECK(cudaGraphAddHostNode(&host, graph, nullptr, 0, &call));
+    CHECK(cudaGraphAddMemcpyNode1D(&back, graph, nullptr, 0, out, b, sizeof out,
+                                   cudaMemcpyDeviceToHost));
+    void *arguments[] = {&a, &b, &factor};
+    cudaKernelNodeParams params = launch(arguments);
+    CHECK(cudaGraphAddKernelNode(&kernel, graph, nullptr, 0, &params));
+    CHECK(cudaGraphAddEmptyNode(&none, graph, nullptr, 0));
+    cudaMemcpy3DParms parms;
+    memset(&parms, 0, sizeof parms);
+    parms.srcPtr = make_cudaPitchedPtr(in, sizeof in, N, 1);
+    parms.dstPtr = make_cudaPitchedPtr(a, sizeof in, N, 1);
+    parms.extent = make_cudaExtent(sizeof in, 1, 1);
+    parms.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaGraphAddMemcpyNode(&copy, graph, &none, 1, &parms));
+    /* The first element is written after the copy. */
+    cudaMemsetParams one;
+    memset(&one, 0, sizeof one);
+    one.dst = a;
+    one.value = 0x3f800000; /* 1.0f */
+    one.elementSize = 4;
+    one.width = 1;
+    one.height = 1;
+    CHECK(cudaGraphAddMemsetNode(&fill, graph, &copy, 1, &one));
+    CHECK(depend(graph, fill, kernel));
+    CHECK(depend(graph, kernel, back));
+    CHECK(depend(graph, back, host));
+    EXPECT_ERROR(depend(graph, kernel, kernel), cudaErrorInvalidValue);
+    EXPECT_ERROR(depend(graph, back, host), cudaErrorInvalidValue);
+    cudaGraphNode_t nodes[8];
+    size_t count = 8;
+    CHECK(cudaGraphGetNodes(graph, nodes, &count));
+    EXPECT(count == 6 && nodes[0] == host && nodes[6] == nullptr, "%zu nodes", count);
+    count = 8;
+    CHECK(cudaGraphGetRootNodes(graph, nodes, &count));
+    EXPECT(count == 1 && nodes[0] == none, "%zu roots", count);
+    count = 8;
+    CHECK(before(back, nodes, &count));
+    EXPECT(count == 1 && nodes[0] == kernel, "%zu dependencies", count);
+    cudaGraphNodeType type;
+    CHECK(cudaGraphNodeGetType(fill, &type));
+    EXPECT(type == cudaGraphNodeTypeMemset, "type %d", (int)type);
+    EXPECT_ERROR(cudaGraphAddEmptyNode(&none, graph, (cudaGraphNode_t *)&stream, 1),
+                 cudaErrorInvalidValue);
+
+    cudaGraphExec_t ready, copied;
+    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    run(ready, stream);
+    for (int i = 0; i < N; i++)
+        EXPECT(out[i] == 3 * (i ? (float)i : 1), "%d: %g", i, out[i]);
+    EXPECT(host_runs == 1, "%d calls", host_runs);
+
+    /* Another factor for what is ready; then for the graph, and what is ready of a copy. */
+    factor = 5;
+    CHECK(cudaGraphExecKernelNodeSetParams(ready, kernel, &params));
+    EXPECT_ERROR(cudaGraphExecKernelNodeSetParams(ready, fill, &params), cudaErrorInvalidValue);
+    run(ready, stream);
+    EXPECT(out[7] == 35, "%g", out[7]);
+    factor = 7;
+    CHECK(cudaGraphKernelNodeSetParams(kernel, &params));
+    cudaGraph_t copy_of;
+    CHECK(cudaGraphClone(&copy_of, graph));
+    cudaGraphNode_t there;
+    CHECK(cudaGraphNodeFindInClone(&there, kernel, copy_of));
+    EXPECT(there != kernel, "a copy has the nodes of the original");
+    CHECK(cudaGraphInstantiate(&copied, copy_of, 0));
+    run(copied, stream);
+    EXPECT(out[7] == 49, "%g", out[7]);
+    cudaGraphExecUpdateResultInfo result;
+    CHECK(cudaGraphExecUpdate(ready, copy_of, &result));
+    run(ready, stream);
+    EXPECT(out[7] == 49 && host_runs == 4, "%g, %d calls", out[7], host_runs);
+    CHECK(cudaGraphDestroyNode(there));
+    EXPECT_ERROR(cudaGraphExecUpdate(ready, copy_of, &result), cudaErrorGraphExecUpdateFailure);
+
+    /* A graph as a node, after one that doubles the input. */
+    cudaGraph_t outer;
+    cudaGraphNode_t twice, child;
+    CHECK(cudaGraphCreate(&outer, 0));
+    CHECK(cudaGraphAddChildGraphNode(&child, outer, nullptr, 0, graph));
+    factor = 2;
+    void *back_again[] = {&b, &a, &factor};
+    params = launch(back_again);
+    CHECK(cudaGraphAddKernelNode(&twice, outer, &child, 1, &params));
+    cudaGraphExec_t both;
+    CHECK(cudaGraphInstantiate(&both, outer, 0));
+    run(both, stream);
+    CHECK(cudaMemcpy(in, a, sizeof in, cudaMemcpyDeviceToHost));
+    EXPECT(in[7] == 2 * 49, "%g", in[7]);
+
+    /* Nodes that wait for each other. */
+    cudaGraph_t circle;
+    cudaGraphNode_t left, right;
+    cudaGraphExec_t never;
+    CHECK(cudaGraphCreate(&circle, 0));
+    CHECK(cudaGraphAddEmptyNode(&left, circle, nullptr, 0));
+    CHECK(cudaGraphAddEmptyNode(&right, circle, &left, 1));
+    CHECK(depend(circle, right, left));
+    EXPECT_ERROR(cudaGraphInstantiate(&never, circle, 0), cudaErrorInvalidValue);
+    for (cudaGraph_t each : {graph, copy_of, outer, circle})
+        CHECK(cudaGraphDestroy(each));
+    for (cudaGraphExec_t each : {ready, copied, both})
+        CHECK(cudaGraphExecDestroy(each));
+    EXPECT(cudaGraphNodeGetType(kernel, &type) != cudaSuccess, "a node outlives its graph");
+    (void)cudaGetLastError();
+    CHECK(cudaFree(a));
+    CHECK(cudaFree(b));
+}
+
+/* Memory that a stream takes while it is captured. */
+static void captured_memory(cudaStream_t stream)
+{
+    float in[N], out[N], *a, *b;
+    size_t before, during, after, all;
+    for (int i = 0; i < N; i++)
+        in[i] = (float)i;
+    CHECK(cudaMemGetInfo(&before, &all));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMallocAsync(&a, sizeof in, stream));
+    CHECK(cudaMallocAsync(&b, sizeof in, stream));
+    CHECK(cudaMemcpyAsync(a, in, sizeof in, cudaMemcpyHostToDevice, stream));
+    scale<<<N / 256, 256, 0, stream>>>(a, b, 4);
+    CHECK(cudaMemcpyAsync(out, b, sizeof out, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaFreeAsync(a, stream));
+    cudaGraph_t graph;
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    size_t count;
+    CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+    EXPECT(count == 6, "%zu nodes", count);
+    cudaGraphExec_t ready;
+    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    for (int round = 1; round <= 3; round++) {
+        in[9] = (float)round;
+        CHECK(cudaGraphLaunch(ready, stream));
+        CHECK(cudaFreeAsync(b, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        EXPECT(out[9] == 4 * (float)round && out[8] == 32, "%g, %g", out[9], out[8]);
+    }
+    CHECK(cudaMemGetInfo(&during, &all));
+    CHECK(cudaGraphExecDestroy(ready));
+    CHECK(cudaMemGetInfo(&after, &all));
+    EXPECT(during < after && after == before, "%zu, %zu, %zu bytes free", before, during, after);
+}
+
+int main()
+{
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    by_hand(stream);
+    captured_memory(stream);
+    CHECK(cudaStreamDestroy(stream));
+    printf("ok graph_nodes\n");
+    return 0;
+}
