@@ -42,22 +42,27 @@ enum Start {
 
 /// Where a program in Python that a command runs imports a package that uses CUDA; `None` if it
 /// does not, as far as can be seen. The command is a Python (`python3.12 -m package`), a script
-/// whose first line names one, or another program that has either among its arguments.
+/// whose first line names one, or another program that has either among its arguments. Files of
+/// Python among the arguments count too: `python3 -m pytest test_kernels.py`.
 ///
 /// Cost: up to 256 files are read, 4 MiB of each.
 pub fn python_use(program: &Path, arguments: &[OsString]) -> Option<PythonUse> {
-    match start(program, arguments)? {
+    let here = Path::new(".");
+    let found = match start(program, arguments)? {
         Start::File(path) => in_files(vec![path]),
-        Start::Module(name) => {
-            let here = PathBuf::from(".");
-            in_files(files_of(&here, &name))
-        }
+        Start::Module(name) => in_files(files_of(here, &name)),
         Start::Text(text) => {
-            let here = PathBuf::from(".");
-            let (found, waiting) = look("-c".to_owned(), &text, &here);
+            let (found, waiting) = look("-c".to_owned(), &text, here);
             found.or_else(|| in_files(waiting))
         }
-    }
+    };
+    found.or_else(|| {
+        let mut named = arguments.iter().map(PathBuf::from);
+        named.find_map(|path| {
+            let is_python = path.extension().is_some_and(|extension| extension == "py");
+            is_python.then(|| in_files(vec![path])).flatten()
+        })
+    })
 }
 
 /// Where the Python of a command begins.
@@ -343,6 +348,8 @@ mod tests {
         assert_eq!(use_of(&text("tool"), &[]).unwrap().module, "cupy");
         let starter = use_of("timeout", &["5", "python3", &text("main.py")]);
         assert_eq!(starter.unwrap().line, 2);
+        let tests = use_of("python3", &["-m", "pytest", "-q", &text("kernels.py")]);
+        assert_eq!(tests.unwrap().module, "numba.cuda");
         assert_eq!(use_of("cat", &[&text("main.py")]), None);
         assert_eq!(
             use_of("python3", &["-c", "import cuda.core"]).unwrap().file,
