@@ -139,8 +139,8 @@ pub struct CacheModel {
     #[arg(long, help_heading = "CUDA programs")]
     pub no_cache_model: bool,
 
-    /// The GPU whose caches are modelled for a CUDA program: blackwell, hopper, ada, ampere, pascal,
-    /// kepler, or sizes as in l1=128K,l2=40M,sms=108
+    /// The GPU whose caches are modelled for a CUDA program: blackwell, hopper, ada, ampere,
+    /// pascal, kepler, or sizes as in l1=128K,l2=40M,sms=108
     #[arg(
         long,
         default_value = "hopper",

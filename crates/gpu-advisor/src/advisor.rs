@@ -66,7 +66,8 @@ impl Advisor {
     }
 
     /// A kernel is about to run. A launch before it that was not ended ends now. What its blocks
-    /// use is in the launch; where it is not known, they have no shared memory and exchange nothing.
+    /// use is in the launch; where it is not known, they have no shared memory and exchange
+    /// nothing.
     pub fn begin(&mut self, launch: &Launch, context: LaunchContext) {
         let used = launch.used.unwrap_or_default();
         let (shared_bytes, has_exchange) = (used.shared(), used.has_exchange);

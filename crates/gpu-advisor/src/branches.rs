@@ -79,7 +79,8 @@ pub struct InstructionExecutions {
     pub counts: ClassCounts,
 }
 
-/// The control flow of a kernel, and how often its instructions were executed. Empty where it was not counted.
+/// The control flow of a kernel, and how often its instructions were executed. Empty where it was
+/// not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
     /// Basic blocks, by their numbers.
@@ -155,8 +156,8 @@ impl BranchReport {
         }
     }
 
-    /// Basic blocks, branches and instructions summed by source line, in the order of files and lines. What has
-    /// no place is under the empty line.
+    /// Basic blocks, branches and instructions summed by source line, in the order of files and
+    /// lines. What has no place is under the empty line.
     pub fn by_line(&self) -> Vec<LineBranches> {
         let mut lines: Vec<LineBranches> = Vec::new();
         for one in self.by_call() {

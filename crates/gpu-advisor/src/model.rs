@@ -1,9 +1,9 @@
 //! [`GpuModel`]: the sizes of a GPU that the cache model, the occupancy and the advice on bypassing
 //! need.
 //!
-//! Blocks, warps and shared memory of an SM: *CUDA C++ Programming Guide*, "Technical Specifications
-//! per Compute Capability", and `cuda_occupancy.h` of the CUDA toolkit. The other sources are named
-//! at each GPU. What NVIDIA does not publish (the ways of the caches) is a guess.
+//! Blocks, warps and shared memory of an SM: *CUDA C++ Programming Guide*, "Technical
+//! Specifications per Compute Capability", and `cuda_occupancy.h` of the CUDA toolkit. The other
+//! sources are named at each GPU. What NVIDIA does not publish (the ways of the caches) is a guess.
 
 use std::fmt;
 use std::str::FromStr;

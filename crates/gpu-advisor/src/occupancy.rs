@@ -3,7 +3,8 @@
 //!
 //! Source: *CUDA C++ Best Practices Guide*, "Occupancy", and `cuda_occupancy.h` of the CUDA
 //! toolkit, from which the rounding of shared memory is. The registers of a thread, which can make
-//! the blocks fewer, are not known here: PTX has no number of them. So all figures are upper bounds.
+//! the blocks fewer, are not known here: PTX has no number of them. So all figures are upper
+//! bounds.
 
 use reuselens_warp::{BlockUse, Extent, Launch};
 

@@ -225,7 +225,8 @@ pub struct KernelReport {
     pub divergence: ByKind<DegreeHistograms>,
     /// Bank conflicts.
     pub banks: ByKind<BankCounts>,
-    /// Arrays in shared memory that were accessed, by their addresses; what belongs to none is last.
+    /// Arrays in shared memory that were accessed, by their addresses; what belongs to none is
+    /// last.
     pub shared_arrays: Vec<SharedArrayReport>,
     /// Modelled caches; none if they were not modelled.
     pub caches: Option<CacheReport>,

@@ -148,8 +148,8 @@ fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) ->
 }
 
 /// The sites of a kernel, where those of the same source line ([`source_line`], as in all tables),
-/// calls that lead there, kind, and object or shared array are one: a compiler makes several instructions of a line
-/// when it unrolls a loop. Sites whose line is not known stay by themselves.
+/// calls that lead there, kind, and object or shared array are one: a compiler makes several
+/// instructions of a line when it unrolls a loop. Sites whose line is not known stay by themselves.
 fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
     let mut accesses: Vec<SiteReport> = Vec::new();
     let mut indices = HashMap::new();

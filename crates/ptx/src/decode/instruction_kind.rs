@@ -1,5 +1,5 @@
-//! [`InstructionKind`]: the class of an instruction, and how many operations on floats it is, by its
-//! opcode.
+//! [`InstructionKind`]: the class of an instruction, and how many operations on floats it is, by
+//! its opcode.
 //!
 //! Operations on floats are those that rooflines count: an addition, subtraction, multiplication,
 //! division, root, reciprocal, sine, exponential and the like is one, a fused multiplication and

@@ -3,7 +3,8 @@
 use reuselens_gpu_advisor::{
     BankCounts, BypassReport, CacheCounts, ClassCounts, ConfiguredLaunches, DegreeHistograms,
     GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric, LocalCounts, MappingReport,
-    ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SharedArrayReport, SiteReport, metrics,
+    ObjectReport, OrderCounts, ReuseCounts, ReuseReport, ReuseSums, SharedArrayReport, SiteReport,
+    metrics,
 };
 use reuselens_locality::Log2Histogram;
 use reuselens_warp::{DeviceCall, Extent, InstructionClass};
@@ -173,15 +174,7 @@ fn kernel(report: &KernelReport) -> Value {
             "stores": degrees(&report.divergence.stores),
             "atomics": degrees(&report.divergence.atomics),
         },
-        "reuse": report.reuse.as_ref().map(|reuse| json!({
-            "element_bytes": reuse.element_bytes,
-            "line_bytes": reuse.line_bytes,
-            "cta_elements": reuse_counts(&reuse.cta_elements),
-            "cta_lines": reuse_counts(&reuse.cta_lines),
-            "warp_elements": reuse_counts(&reuse.warp_elements),
-            "warp_lines": reuse_counts(&reuse.warp_lines),
-            "cut_blocks": reuse.cut_blocks,
-        })),
+        "reuse": report.reuse.as_ref().map(reuse),
         "waves": report.caches.as_ref().map(|caches| json!({
             "count": caches.waves,
             "cut": caches.cut_waves,
@@ -277,6 +270,19 @@ fn configurations(launches: &[ConfiguredLaunches]) -> Value {
         })
     };
     launches.iter().map(one).collect()
+}
+
+/// Reuse distances in blocks and warps.
+fn reuse(reuse: &ReuseReport) -> Value {
+    json!({
+        "element_bytes": reuse.element_bytes,
+        "line_bytes": reuse.line_bytes,
+        "cta_elements": reuse_counts(&reuse.cta_elements),
+        "cta_lines": reuse_counts(&reuse.cta_lines),
+        "warp_elements": reuse_counts(&reuse.warp_elements),
+        "warp_lines": reuse_counts(&reuse.warp_lines),
+        "cut_blocks": reuse.cut_blocks,
+    })
 }
 
 /// Count, mean, extremes and deviation over the launches of each metric that has values.

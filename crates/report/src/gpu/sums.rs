@@ -168,7 +168,8 @@ pub(super) struct Intensity {
 }
 
 impl Intensity {
-    /// Operations for each byte that the L2 is asked for; none without bytes, or without calculating.
+    /// Operations for each byte that the L2 is asked for; none without bytes, or without
+    /// operations.
     pub fn per_l2_byte(&self) -> Option<f64> {
         self.per(self.l2_bytes)
     }

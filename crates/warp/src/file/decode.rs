@@ -158,7 +158,8 @@ fn block_use(cursor: &mut Cursor<'_>) -> Result<BlockUse, Damage> {
     })
 }
 
-/// The arrays in shared memory. Each takes bytes, so a damaged number of them cannot ask for memory.
+/// The arrays in shared memory. Each takes bytes, so a damaged number of them cannot ask for
+/// memory.
 fn shared_arrays(cursor: &mut Cursor<'_>) -> Result<Arc<[SharedArray]>, Damage> {
     let count: usize = cursor.small()?;
     if count > MAX_ARRAYS {

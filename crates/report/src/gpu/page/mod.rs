@@ -87,15 +87,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     });
     headline(&mut out, summed);
     findings::write(&mut out, run);
-    let total = summed.all.instructions.threads;
-    let cells: Vec<_> = kernels.iter().map(|sum| rows::kernel(sum, total)).collect();
-    section(
-        &mut out,
-        ("kernels", "Kernels", KERNELS),
-        &rows::KERNEL_HEADS,
-        cells,
-        &[0],
-    );
+    kernel_table(&mut out, summed);
     mix(&mut out, summed);
     configurations(&mut out, kernels);
     page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
@@ -249,6 +241,14 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
         );
     }
     out.push_str("</dl>");
+}
+
+fn kernel_table(out: &mut String, summed: &SummedRun<'_>) {
+    let total = summed.all.instructions.threads;
+    let kernels = summed.kernels.iter();
+    let cells: Vec<_> = kernels.map(|sum| rows::kernel(sum, total)).collect();
+    let about = ("kernels", "Kernels", KERNELS);
+    section(out, about, &rows::KERNEL_HEADS, cells, &[0]);
 }
 
 /// Appends what kernels execute.

@@ -238,8 +238,8 @@ fn write_line(
     );
 }
 
-/// Appends a row for lines that are not shown, if there are any. Beside the columns of numbers there
-/// are those of sectors, the line's number and its text.
+/// Appends a row for lines that are not shown, if there are any. Beside the columns of numbers
+/// there are those of sectors, the line's number and its text.
 fn gap(out: &mut String, lines: usize, columns: usize) {
     if lines > 0 {
         let lines = crate::numbers::noun(lines as u64, "line", "lines");
