@@ -29,6 +29,16 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
+    /// The first of these options that was given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--from", self.from.is_some()),
+            ("--until", self.until.is_some()),
+            ("--thread", !self.thread.is_empty()),
+        ];
+        given.into_iter().find(|it| it.1).map(|it| it.0)
+    }
+
     /// The chosen part of the trace at `path`. A share or a time needs the trace's extent: from the
     /// index of a native file, and else from a pass over all bytes.
     pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {

@@ -164,6 +164,116 @@ fn occupancy_is_shown_and_known_of_the_stream() {
         .says(&["there is no model of 'volta'", "l1=…,l2=…,sms=…"]);
 }
 
+/// Two warps of a block load, and store what they have doubled: two records of each, and of each
+/// parameter.
+#[test]
+fn streams_are_converted_to_text_and_tables() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let run = [
+        "gpu",
+        "run",
+        "k.ptx",
+        "--entry",
+        "scale",
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--shared",
+        "256",
+        "--arg",
+        "40",
+        "--arg",
+        "2",
+        "--arg",
+        "ramp:f32:64",
+        "--arg",
+        "zeros:f32:64",
+        "-q",
+        "-o",
+        "k.rlwarp",
+    ];
+    place.run(&run).succeeds();
+    let text = place.run(&["convert", "k.rlwarp", "-"]).succeeds().out;
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split('\t').collect())
+        .collect();
+    let launch = [
+        "# launch", "1", "scale", "grid", "1,1,1", "block", "64,1,1", "static", "0", "dynamic",
+        "256",
+    ];
+    assert_eq!(lines[2], launch, "{text}");
+    let sites = lines.iter().filter(|line| line[0] == "# site").count();
+    let of = |space: &str, kind: &str| -> Vec<&Vec<&str>> {
+        let rows = lines.iter().filter(|line| line[0] == "1");
+        rows.filter(|line| line[6] == space && line[7] == kind)
+            .collect()
+    };
+    let (loads, stores) = (of("global", "load"), of("global", "store"));
+    assert_eq!((sites, loads.len(), stores.len()), (6, 2, 2), "{text}");
+    // Of the second warp, threads 32 to 39 are below 40.
+    let second = loads[1];
+    assert_eq!((second[2], second[8], second[9]), ("1", "4", "0xff"));
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let addresses: Vec<u64> = second[10].split(',').map(number).collect();
+    let first = number(loads[0][10].split(',').next().unwrap());
+    let expected: Vec<u64> = (32..40).map(|thread| first + 4 * thread).collect();
+    assert_eq!(addresses, expected);
+
+    let done = place.run(&["convert", "k.rlwarp", "k.parquet"]).succeeds();
+    // Two loads of pointers and two of numbers by 64 threads, then 40 loads and as many stores.
+    done.prints(&["k.parquet: 336 accesses by 12 memory instructions of warps in 1 launch"]);
+    let file = std::fs::File::open(place.path("k.parquet")).unwrap();
+    let rows = parquet_rows(file);
+    assert_eq!(rows.len(), 336);
+    let stored: Vec<_> = rows
+        .iter()
+        .filter(|row| row[11] == "store" && row[10] == "global")
+        .collect();
+    assert_eq!(stored.len(), 40);
+    let last = stored.last().unwrap();
+    assert_eq!(last[..5], ["1", "scale", "0", "1", "7"]);
+    assert!(last[9].starts_with("st.global.f32"), "{last:?}");
+    for (options, why) in [
+        (
+            &["--granularity", "64"][..],
+            "--granularity is for traces of programs",
+        ),
+        (&["--from", "25%"], "--from is for traces of programs"),
+        (&["--to", "native"], "is copied to text or parquet only"),
+    ] {
+        let all = [&["convert", "k.rlwarp", "out.txt"], options].concat();
+        place.run(&all).fails(2).says(&[why]);
+    }
+    let table = place.run(&["convert", "k.rlwarp", "-", "--to", "parquet"]);
+    table.fails(2).says(&["only text goes to standard output"]);
+    // What was cut off is copied up to there.
+    let bytes = place.read("k.rlwarp");
+    place.write("cut.rlwarp", &bytes[..bytes.len() - 4]);
+    let cut = place
+        .run(&["convert", "cut.rlwarp", "cut.txt"])
+        .ends_with(4);
+    cut.says(&["the copy holds everything before that"]);
+    assert_eq!(place.text("cut.txt"), text);
+}
+
+/// The cells of a table as text, with numbers as unsigned ones.
+fn parquet_rows(file: std::fs::File) -> Vec<Vec<String>> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    let cells = rows.map(|row| {
+        let row = row.unwrap();
+        let cells = row.get_column_iter();
+        cells
+            .map(|(_, cell)| cell.to_string().trim_matches('"').to_owned())
+            .collect()
+    });
+    cells.collect()
+}
+
 #[test]
 fn a_description_runs_launches_on_the_same_memory() {
     let place = Place::new();

@@ -4,8 +4,9 @@
 //! to [`FORMATS`].
 //!
 //! [`open`] finds the format of a file and reads it, [`survey`](survey()) says what is in it, and
-//! [`convert`](convert()) copies any source into another form. The native file has a crate of its
-//! own, `rltrace`, and is in the list [`FORMATS`] too.
+//! [`convert`](convert()) copies any source into another form; [`convert_warps`] does so for
+//! streams of warp instructions. The native file has a crate of its own, `rltrace`, and is in the
+//! list [`FORMATS`] too.
 //!
 //! For: whoever reads a trace file that others made. Not for: running programs, and not for
 //! analysis.
@@ -41,6 +42,7 @@ mod row_stage;
 mod segments;
 mod signature;
 mod survey;
+mod warps;
 
 use std::path::Path;
 
@@ -52,6 +54,7 @@ use reuselens_trace::{
 
 pub use convert::{Converted, Target, convert};
 pub use survey::{Survey, survey};
+pub use warps::{ConvertedWarps, WarpTarget, convert_warps};
 
 /// A source of which only the interface is known. It may have no segments.
 pub type AnySource = Box<dyn Segmented + Send>;

@@ -186,7 +186,7 @@ fn begin<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>, ParquetErro
     SerializedFileWriter::new(out, schema, Arc::new(properties))
 }
 
-fn failed(path: &Path, error: ParquetError) -> TraceError {
+pub(super) fn failed(path: &Path, error: ParquetError) -> TraceError {
     let source = match error {
         ParquetError::External(error) => match error.downcast::<Error>() {
             Ok(error) => *error,

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &["units", "io"]),
     ("warp", &["io", "trace"]),
     ("rltrace", &["units", "simd", "workers", "io", "trace"]),
-    ("formats", &["units", "io", "trace", "rltrace"]),
+    ("formats", &["units", "io", "trace", "warp", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
     ("graph", &["workers"]),

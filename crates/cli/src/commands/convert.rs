@@ -4,20 +4,21 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use reuselens::formats;
-use reuselens::formats::{Converted, Target, convert};
+use reuselens::formats::{Converted, Target, WarpTarget, convert, convert_warps};
 use reuselens::io::AtomicFile;
 use reuselens::trace::{Source, TraceError};
 use reuselens::units::{Granularity, counted};
 
+use super::gpu::input;
 use crate::exit::{self, Outcome, Usage};
-use crate::files::{is_native, open_part, refuse_what_is_no_trace};
+use crate::files::{is_native, is_warp_stream, open_part, refuse_what_is_no_trace};
 use crate::options;
 use crate::output::is_where_standard_output_goes;
 use crate::part::{self, PartArgs};
 use crate::say::{self, say, tell};
 use crate::watched::DamageWatch;
 
-/// Copy a trace into another form
+/// Copy a trace, or a stream of warp instructions, into another form
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens convert IN OUT [OPTIONS]")]
 pub struct Args {
@@ -52,6 +53,9 @@ const NO_TRACE: [&str; 3] = ["tsv", "bz2", "rlprof"];
 impl Args {
     /// Copies.
     pub fn run(self) -> Outcome {
+        if self.format.is_none() && is_warp_stream(&self.input) {
+            return self.run_warps();
+        }
         refuse_what_is_no_trace(&self.input, self.format.as_deref())?;
         let mut part = self.part.selection(&self.input, self.format.as_deref())?;
         let target = self.target()?;
@@ -63,11 +67,7 @@ impl Args {
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
             if !matches!(target, Target::Text(_)) {
-                return Err(Usage(format!(
-                    "only text goes to standard output; name a file for --to {}",
-                    self.form()
-                ))
-                .into());
+                return Err(self.only_text_to_standard_output().into());
             }
             // Errors of the conversion name the output themselves.
             let mut text = std::io::BufWriter::new(say::stdout().out);
@@ -106,6 +106,74 @@ impl Args {
             say!("Next: {}", self.next(has_addresses))?;
         }
         Ok(exit::done(source.damage().is_some()))
+    }
+
+    /// Copies a stream of warp instructions of GPU kernels.
+    fn run_warps(self) -> Outcome {
+        let target = self.warp_target()?;
+        let mut source = input::open(&self.input)?;
+        let to_standard_output = self.output == Path::new("-");
+        let done = if to_standard_output {
+            if target != WarpTarget::Text {
+                return Err(self.only_text_to_standard_output().into());
+            }
+            let mut text = std::io::BufWriter::new(say::stdout().out);
+            let done = convert_warps(&mut *source, target, &mut text, &self.output)?;
+            text.flush()?;
+            done
+        } else {
+            let file = AtomicFile::create(&self.output, self.force)?;
+            let mut buffered = std::io::BufWriter::new(file);
+            let done = convert_warps(&mut *source, target, &mut buffered, &self.output)?;
+            let file = buffered.into_inner().map_err(|error| error.into_error())?;
+            file.commit()?;
+            done
+        };
+        if let Some(error) = &done.incomplete {
+            tell!("reuselens: warning: {error}; the copy holds everything before that");
+        }
+        let is_copy = to_standard_output || is_where_standard_output_goes(&self.output);
+        if !self.quiet && !is_copy {
+            say!(
+                "{}: {} by {} of warps in {}",
+                self.output.display(),
+                counted(done.accesses, "access", "accesses"),
+                counted(done.records, "memory instruction", "memory instructions"),
+                counted(done.launches, "launch", "launches")
+            )?;
+            if target == WarpTarget::Parquet {
+                say!("Next: {}", self.next(true))?;
+            }
+        }
+        Ok(exit::done(done.incomplete.is_some()))
+    }
+
+    /// The form to copy a stream of warp instructions into.
+    fn warp_target(&self) -> Result<WarpTarget, Usage> {
+        self.check_name()?;
+        let granularity = self.granularity.map(|_| "--granularity");
+        if let Some(option) = self.part.first_given().or(granularity) {
+            return Err(Usage(format!(
+                "{option} is for traces of programs, and {} is a stream of warp instructions; \
+                 `reuselens record --kernel NAME --launches NUMBERS` records a part of it",
+                self.input.display()
+            )));
+        }
+        match self.form() {
+            "text" => Ok(WarpTarget::Text),
+            "parquet" => Ok(WarpTarget::Parquet),
+            _ => Err(Usage(format!(
+                "{} is a stream of warp instructions, which is copied to text or parquet only",
+                self.input.display()
+            ))),
+        }
+    }
+
+    fn only_text_to_standard_output(&self) -> Usage {
+        Usage(format!(
+            "only text goes to standard output; name a file for --to {}",
+            self.form()
+        ))
     }
 
     fn next(&self, has_addresses: bool) -> String {
