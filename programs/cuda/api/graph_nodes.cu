@@ -41,6 +41,12 @@ static cudaError_t before(cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *
 {
     return cudaGraphNodeGetDependencies(node, nodes, nullptr, count);
 }
+static cudaError_t info(cudaStream_t stream, cudaStreamCaptureStatus *status, cudaGraph_t *graph,
+                        const cudaGraphNode_t **nodes, size_t *count)
+{
+    unsigned long long number;
+    return cudaStreamGetCaptureInfo(stream, status, &number, graph, nodes, nullptr, count);
+}
 #else
 static cudaError_t depend(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
 {
@@ -49,6 +55,12 @@ static cudaError_t depend(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode
 static cudaError_t before(cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *count)
 {
     return cudaGraphNodeGetDependencies(node, nodes, count);
+}
+static cudaError_t info(cudaStream_t stream, cudaStreamCaptureStatus *status, cudaGraph_t *graph,
+                        const cudaGraphNode_t **nodes, size_t *count)
+{
+    unsigned long long number;
+    return cudaStreamGetCaptureInfo_v2(stream, status, &number, graph, nodes, count);
 }
 #endif
 
@@ -177,6 +189,30 @@ static void by_hand(cudaStream_t stream)
     CHECK(cudaFree(b));
 }
 
+/* An object that a graph and what was made ready of it hold. */
+static void objects(cudaStream_t stream)
+{
+    int ended = 0;
+    cudaUserObject_t object;
+    CHECK(cudaUserObjectCreate(&object, &ended, count_run, 1, cudaUserObjectNoDestructorSync));
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    cudaGraphExec_t ready;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddEmptyNode(&node, graph, nullptr, 0));
+    CHECK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
+    CHECK(cudaUserObjectRetain(object, 2));
+    CHECK(cudaUserObjectRelease(object, 2));
+    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    run(ready, stream);
+    EXPECT(ended == 0, "%d ends", ended);
+    CHECK(cudaGraphExecDestroy(ready));
+    EXPECT(ended == 1, "%d ends", ended);
+    EXPECT(cudaUserObjectRelease(object, 1) != cudaSuccess, "an object outlives its holders");
+    (void)cudaGetLastError();
+}
+
 /* Memory that a stream takes while it is captured. */
 static void captured_memory(cudaStream_t stream)
 {
@@ -185,8 +221,22 @@ static void captured_memory(cudaStream_t stream)
     for (int i = 0; i < N; i++)
         in[i] = (float)i;
     CHECK(cudaMemGetInfo(&before, &all));
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+    EXPECT(mode == cudaStreamCaptureModeGlobal, "mode %d", (int)mode);
+    cudaStreamCaptureStatus status;
+    cudaGraph_t captured;
+    const cudaGraphNode_t *last;
+    size_t lasts = 7;
+    CHECK(info(stream, &status, &captured, &last, &lasts));
+    EXPECT(status == cudaStreamCaptureStatusNone && lasts == 7, "status %d", (int)status);
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(info(stream, &status, &captured, &last, &lasts));
+    EXPECT(status == cudaStreamCaptureStatusActive && lasts == 0, "%zu nodes", lasts);
     CHECK(cudaMallocAsync(&a, sizeof in, stream));
+    CHECK(info(stream, &status, &captured, &last, &lasts));
+    EXPECT(lasts == 1, "%zu nodes", lasts);
+    cudaGraphNode_t first = last[0];
     CHECK(cudaMallocAsync(&b, sizeof in, stream));
     CHECK(cudaMemcpyAsync(a, in, sizeof in, cudaMemcpyHostToDevice, stream));
     scale<<<N / 256, 256, 0, stream>>>(a, b, 4);
@@ -194,11 +244,19 @@ static void captured_memory(cudaStream_t stream)
     CHECK(cudaFreeAsync(a, stream));
     cudaGraph_t graph;
     CHECK(cudaStreamEndCapture(stream, &graph));
+    EXPECT(graph == captured, "the graph is another than during the capture");
+    cudaGraphNodeType type;
+    CHECK(cudaGraphNodeGetType(first, &type));
+    EXPECT(type == cudaGraphNodeTypeMemAlloc, "type %d", (int)type);
     size_t count;
     CHECK(cudaGraphGetNodes(graph, nullptr, &count));
     EXPECT(count == 6, "%zu nodes", count);
     cudaGraphExec_t ready;
-    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    cudaGraphInstantiateParams how;
+    memset(&how, 0, sizeof how);
+    how.result_out = cudaGraphInstantiateError;
+    CHECK(cudaGraphInstantiateWithParams(&ready, graph, &how));
+    EXPECT(how.result_out == cudaGraphInstantiateSuccess, "result %d", (int)how.result_out);
     CHECK(cudaGraphDestroy(graph));
     for (int round = 1; round <= 3; round++) {
         in[9] = (float)round;
@@ -218,6 +276,7 @@ int main()
     cudaStream_t stream;
     CHECK(cudaStreamCreate(&stream));
     by_hand(stream);
+    objects(stream);
     captured_memory(stream);
     CHECK(cudaStreamDestroy(stream));
     printf("ok graph_nodes\n");

@@ -1,5 +1,5 @@
 """Kernels in C++ that cuda.core compiles while the program runs: a product of matrices by tiles, a
-reduction, a stencil, and two files that are linked.
+reduction, a stencil, two files that are linked, and a graph.
 
 Checks results against NumPy. The option `lineinfo` gives the report the lines of the source, whose
 name `ProgramOptions` has.
@@ -123,6 +123,17 @@ def main():
            squares, np.int32(values.size))
     assert np.allclose(to_host(squares, np.float32, values.size), values**2)
 
+
+    # A graph of two launches, run twice.
+    squares = to_device(values)
+    builder = device.create_graph_builder().begin_building()
+    for _ in range(2):
+        launch(builder, LaunchConfig(grid=79, block=128), linked.get_kernel("squares"),
+               squares, np.int32(values.size))
+    graph = builder.end_building().complete()
+    graph.launch(stream)
+    graph.launch(stream)
+    assert np.allclose(to_host(squares, np.float32, values.size), values**16, atol=1e-6)
     stream.close()
     print("ok cuda.core")
 

@@ -2,26 +2,29 @@
 //! by waiting for an event that was recorded in it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::graph_memory::GraphBlock;
-use super::graphs::NodeKind;
+use super::graphs::{self, NodeKind};
 use super::lock;
 use super::work::Work;
 use crate::status::Status;
 
 /// A part of a capture: a node of the graph that it becomes.
 pub struct CapturedNode {
+    pub handle: usize,
     pub kind: NodeKind,
     pub work: Option<Work>,
-    /// The parts before it that it comes after, by their places.
+    /// The parts before it that it comes after.
     pub after: Vec<usize>,
 }
 
 /// What a graph is made of: its work, in the order in which it was submitted, which all its
 /// dependencies allow; and its memory.
-#[derive(Default)]
 pub struct Parts {
+    /// The handle of the graph, which has no nodes yet.
+    pub graph: usize,
     pub nodes: Vec<CapturedNode>,
     pub memory: Vec<Arc<GraphBlock>>,
 }
@@ -37,9 +40,13 @@ impl Parts {
 }
 
 struct Capture {
+    number: usize,
     /// The stream that began it.
     origin: usize,
     parts: Parts,
+    /// What the program was told of the nodes that a stream's next one comes after: their handles,
+    /// and the data of the edges from them.
+    told: (Vec<usize>, Vec<u64>),
     is_broken: bool,
     /// For each stream of the capture, the parts that its next one depends on.
     streams: BTreeMap<usize, Vec<usize>>,
@@ -58,6 +65,34 @@ fn of_stream<R>(stream: usize, look: impl FnOnce(&mut Capture) -> R) -> Option<R
         .map(look)
 }
 
+/// What a program can know of the capture that a stream is in.
+pub struct CaptureInfo {
+    /// No other capture has it.
+    pub number: usize,
+    pub graph: usize,
+    /// Where the handles of the nodes are that the stream's next one comes after, where the data of
+    /// the edges are, and how many: until the next question.
+    pub nodes: *const usize,
+    pub edges: *const u64,
+    pub count: usize,
+}
+
+/// The capture that a stream is in.
+pub fn info(stream: usize) -> Option<CaptureInfo> {
+    of_stream(stream, |capture| {
+        let nodes = capture.streams.get(&stream).cloned().unwrap_or_default();
+        let count = nodes.len();
+        capture.told = (nodes, vec![0; count]);
+        CaptureInfo {
+            number: capture.number,
+            graph: capture.parts.graph,
+            nodes: capture.told.0.as_ptr(),
+            edges: capture.told.1.as_ptr(),
+            count,
+        }
+    })
+}
+
 /// Whether a stream is captured.
 pub fn is_captured(stream: usize) -> bool {
     of_stream(stream, |_| ()).is_some()
@@ -68,9 +103,16 @@ pub fn begin(stream: usize) -> Result<(), Status> {
     if is_captured(stream) {
         return Err(Status::INVALID_VALUE);
     }
+    static LAST: AtomicUsize = AtomicUsize::new(0);
     lock(&CAPTURES).push(Capture {
+        number: LAST.fetch_add(1, Ordering::Relaxed) + 1,
         origin: stream,
-        parts: Parts::default(),
+        parts: Parts {
+            graph: graphs::empty(),
+            nodes: Vec::new(),
+            memory: Vec::new(),
+        },
+        told: (Vec::new(), Vec::new()),
         is_broken: false,
         streams: BTreeMap::from([(stream, Vec::new())]),
         events: BTreeMap::new(),
@@ -84,7 +126,10 @@ pub fn end(stream: usize) -> Result<Parts, Status> {
     let index = captures.iter().position(|known| known.origin == stream);
     let capture = captures.remove(index.ok_or(Status::INVALID_VALUE)?);
     match capture.is_broken {
-        true => Err(Status::CAPTURE_INVALIDATED),
+        true => {
+            graphs::discard(&capture.parts);
+            Err(Status::CAPTURE_INVALIDATED)
+        }
         false => Ok(capture.parts),
     }
 }
@@ -105,9 +150,10 @@ pub fn keep(stream: usize, work: &Work) -> bool {
 impl Capture {
     /// Adds a part in the order of a stream.
     fn push(&mut self, stream: usize, kind: NodeKind, work: Option<Work>) {
-        let next = vec![self.parts.nodes.len()];
-        let before = self.streams.insert(stream, next);
+        let handle = graphs::new_node(self.parts.graph);
+        let before = self.streams.insert(stream, vec![handle]);
         self.parts.nodes.push(CapturedNode {
+            handle,
             kind,
             work,
             after: before.unwrap_or_default(),

@@ -11,6 +11,7 @@ use super::graph_memory::GraphBlock;
 use super::handles::Handles;
 use super::hook;
 use super::memory::store;
+use super::user_objects::HeldObject;
 use super::work::{Work, submit};
 use crate::status::Status;
 
@@ -57,6 +58,7 @@ pub struct Node {
 pub struct WorkGraph {
     nodes: Vec<Node>,
     memory: Vec<Arc<GraphBlock>>,
+    objects: Vec<Arc<HeldObject>>,
 }
 
 static GRAPHS: Handles<WorkGraph> = Handles::new();
@@ -64,21 +66,60 @@ static READY: Handles<WorkGraph> = Handles::new();
 /// The graph of each node.
 static NODES: Handles<usize> = Handles::new();
 
-/// A graph of what was captured; its handle.
-pub fn add(parts: Parts) -> usize {
-    let graph = GRAPHS.add(WorkGraph::default());
-    let handles: Vec<usize> = parts.nodes.iter().map(|_| NODES.add(graph)).collect();
-    let nodes = parts.nodes.into_iter().zip(&handles);
-    let nodes = nodes.map(|(node, &handle)| Node {
-        handle,
+/// A graph without nodes; its handle.
+pub fn empty() -> usize {
+    GRAPHS.add(WorkGraph::default())
+}
+
+/// The handle of a node that a graph gets.
+pub fn new_node(graph: usize) -> usize {
+    NODES.add(graph)
+}
+
+/// Gives a graph what was captured for it; its handle.
+pub fn complete(parts: Parts) -> Result<usize, Status> {
+    let nodes = parts.nodes.into_iter().map(|node| Node {
+        handle: node.handle,
         kind: node.kind,
         work: node.work.into_iter().collect(),
-        after: node.after.iter().map(|&index| handles[index]).collect(),
+        after: node.after.into_iter().collect(),
     });
     let (nodes, memory) = (nodes.collect(), parts.memory);
-    // It was added above, and nobody else knows its handle.
-    let _ = GRAPHS.with(graph, |graph| *graph = WorkGraph { nodes, memory });
-    graph
+    GRAPHS.with(parts.graph, |graph| {
+        (graph.nodes, graph.memory) = (nodes, memory);
+    })?;
+    Ok(parts.graph)
+}
+
+/// That there is such a graph.
+pub fn exists(graph: usize) -> Result<(), Status> {
+    GRAPHS.with(graph, |_| ())
+}
+
+/// Makes a graph hold an object.
+pub fn hold(graph: usize, object: Arc<HeldObject>) -> Result<(), Status> {
+    GRAPHS.with(graph, |graph| graph.objects.push(object))
+}
+
+/// Makes a graph let go of an object that it holds: the first that is wanted.
+pub fn let_go(
+    graph: usize,
+    is_wanted: impl Fn(&HeldObject) -> bool,
+) -> Result<Arc<HeldObject>, Status> {
+    GRAPHS
+        .with(graph, |graph| {
+            let place = graph.objects.iter().position(|held| is_wanted(held));
+            place.map(|place| graph.objects.remove(place))
+        })?
+        .ok_or(Status::INVALID_VALUE)
+}
+
+/// Ends the graph of a capture that gives none.
+pub fn discard(parts: &Parts) {
+    let _ = GRAPHS.remove(parts.graph);
+    for node in &parts.nodes {
+        let _ = NODES.remove(node.handle);
+    }
 }
 
 impl WorkGraph {
@@ -114,6 +155,7 @@ impl WorkGraph {
         Ok(WorkGraph {
             nodes,
             memory: self.memory.clone(),
+            objects: self.objects.clone(),
         })
     }
 
@@ -190,7 +232,7 @@ pub fn set_work(
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphCreate(to: *mut usize, flags: u32) -> u32 {
     returned(match flags {
-        0 => store(to, GRAPHS.add(WorkGraph::default())),
+        0 => store(to, empty()),
         _ => Err(Status::INVALID_VALUE),
     })
 }
@@ -200,6 +242,31 @@ pub extern "C" fn cudaGraphCreate(to: *mut usize, flags: u32) -> u32 {
 pub extern "C" fn cudaGraphInstantiate(to: *mut usize, graph: usize) -> u32 {
     let ordered = GRAPHS.with(graph, |graph| graph.in_order());
     returned(ordered.and_then(|ordered| store(to, READY.add(ordered?))))
+}
+
+/// How a graph is made ready (`cudaGraphInstantiateParams`), and what came of it.
+#[repr(C)]
+pub struct Instantiation {
+    flags: u64,
+    stream: usize,
+    wrong_node: usize,
+    result: u32,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGraphInstantiateWithParams(
+    to: *mut usize,
+    graph: usize,
+    how: *mut Instantiation,
+) -> u32 {
+    const FAILED: u32 = 1;
+    let status = cudaGraphInstantiate(to, graph);
+    // SAFETY: the program passes it, or null.
+    if let Some(how) = unsafe { how.as_mut() } {
+        how.wrong_node = 0;
+        how.result = if status == 0 { 0 } else { FAILED };
+    }
+    status
 }
 
 #[unsafe(no_mangle)]
@@ -235,7 +302,7 @@ pub extern "C" fn cudaGraphExecDestroy(ready: usize) -> u32 {
 pub extern "C" fn cudaGraphClone(to: *mut usize, graph: usize) -> u32 {
     let copy = GRAPHS.with(graph, |graph| graph.clone());
     returned(copy.and_then(|mut copy| {
-        let handle = GRAPHS.add(WorkGraph::default());
+        let handle = empty();
         let nodes = copy.nodes.iter();
         let own: BTreeMap<usize, usize> =
             nodes.map(|node| (node.handle, NODES.add(handle))).collect();

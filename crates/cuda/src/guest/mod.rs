@@ -43,6 +43,7 @@ mod streams;
 mod symbol_tables;
 mod symbols;
 mod textures;
+mod user_objects;
 mod work;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

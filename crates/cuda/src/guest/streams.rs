@@ -1,10 +1,13 @@
 //! Streams. Work is done when it is submitted, so a stream is idle whenever the program asks.
 
+use std::cell::Cell;
+
 use super::captures;
 use super::connection::fatal;
 use super::errors::returned;
 use super::graphs;
 use super::handles::Handles;
+use super::hook;
 use super::memory::store;
 use super::work::{Work, wait};
 use crate::status::Status;
@@ -53,7 +56,9 @@ pub fn collected(work: impl FnOnce(usize) -> Result<(), Status>) -> Result<Vec<W
     let parts = captures::end(stream);
     STREAMS.remove(stream)?;
     submitted?;
-    Ok(parts?.into_work())
+    let parts = parts?;
+    graphs::discard(&parts);
+    Ok(parts.into_work())
 }
 
 #[unsafe(no_mangle)]
@@ -141,7 +146,108 @@ pub extern "C" fn cudaStreamBeginCapture(stream: usize, _mode: u32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamEndCapture(stream: usize, to: *mut usize) -> u32 {
-    returned(captures::end(stream).and_then(|parts| store(to, graphs::add(parts))))
+    returned(captures::end(stream).and_then(|parts| store(to, graphs::complete(parts)?)))
+}
+
+/// What a thread may do beside a capture (`cudaStreamCaptureMode`): nothing here depends on it, and
+/// it is kept for programs that set it back.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut u32) -> u32 {
+    thread_local! {
+        static MODE: Cell<u32> = const { Cell::new(0) };
+    }
+    // SAFETY: the program passes a place with the next mode, or null.
+    let next = unsafe { mode.as_ref() }.copied();
+    returned(match next {
+        Some(next @ 0..=2) => store(mode, MODE.replace(next)),
+        _ => Err(Status::INVALID_VALUE),
+    })
+}
+
+/// Places for what a program asks of a capture: the number, the graph, the nodes that the next one
+/// comes after, the data of the edges from them, and how many. Each may be null.
+struct InfoPlaces {
+    number: *mut u64,
+    graph: *mut usize,
+    nodes: *mut *const usize,
+    edges: *mut *const u64,
+    count: *mut usize,
+}
+
+/// Whether a stream is captured, and what is known of the capture.
+fn capture_info(stream: usize, status: *mut u32, places: &InfoPlaces) -> Result<(), Status> {
+    exists(stream)?;
+    let info = captures::info(stream);
+    store(status, u32::from(info.is_some()))?;
+    let Some(info) = info else {
+        return Ok(());
+    };
+    /// Writes where there is a place.
+    fn write<T>(place: *mut T, value: T) {
+        let _ = store(place, value);
+    }
+    write(places.number, info.number as u64);
+    write(places.graph, info.graph);
+    write(places.nodes, info.nodes);
+    write(places.edges, info.edges);
+    write(places.count, info.count);
+    Ok(())
+}
+
+/// As CUDA 12 has it: without the data of edges.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamGetCaptureInfo_v2(
+    stream: usize,
+    status: *mut u32,
+    number: *mut u64,
+    graph: *mut usize,
+    nodes: *mut *const usize,
+    count: *mut usize,
+) -> u32 {
+    let edges = std::ptr::null_mut();
+    cudaStreamGetCaptureInfo_v3(stream, status, number, graph, nodes, edges, count)
+}
+
+/// As CUDA 12.3 and later have it.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamGetCaptureInfo_v3(
+    stream: usize,
+    status: *mut u32,
+    number: *mut u64,
+    graph: *mut usize,
+    nodes: *mut *const usize,
+    edges: *mut *const u64,
+    count: *mut usize,
+) -> u32 {
+    let places = InfoPlaces {
+        number,
+        graph,
+        nodes,
+        edges,
+        count,
+    };
+    returned(capture_info(stream, status, &places))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaStreamGetCaptureInfo(
+    stream: usize,
+    status: *mut u32,
+    number: *mut u64,
+    graph: *mut usize,
+    nodes: *mut *const usize,
+    edges: *mut *const u64,
+    count: *mut usize,
+) -> u32 {
+    let none = std::ptr::null_mut();
+    match hook::is_cuda_12() {
+        // That of CUDA 12 has no further arguments.
+        true => {
+            let (nodes, edges) = (std::ptr::null_mut(), std::ptr::null_mut());
+            cudaStreamGetCaptureInfo_v3(stream, status, number, none, nodes, edges, none)
+        }
+        false => cudaStreamGetCaptureInfo_v3(stream, status, number, graph, nodes, edges, count),
+    }
 }
 
 #[unsafe(no_mangle)]

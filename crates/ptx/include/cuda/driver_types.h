@@ -388,6 +388,19 @@ struct cudaHostNodeParams {
   cudaHostFn_t fn;
   void *userData;
 };
+typedef struct CUuserObject_st *cudaUserObject_t;
+enum cudaUserObjectFlags { cudaUserObjectNoDestructorSync = 1 };
+enum cudaUserObjectRetainFlags { cudaGraphUserObjectMove = 1 };
+enum cudaGraphInstantiateResult {
+  cudaGraphInstantiateSuccess = 0,
+  cudaGraphInstantiateError = 1
+};
+typedef struct cudaGraphInstantiateParams_st {
+  unsigned long long flags;
+  cudaStream_t uploadStream;
+  cudaGraphNode_t errNode_out;
+  enum cudaGraphInstantiateResult result_out;
+} cudaGraphInstantiateParams;
 enum cudaGraphExecUpdateResult {
   cudaGraphExecUpdateSuccess = 0,
   cudaGraphExecUpdateError = 1,

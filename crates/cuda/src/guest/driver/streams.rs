@@ -1,7 +1,10 @@
 //! Streams, events and graphs: as those of the runtime.
 
+use std::ffi::c_void;
+
 use super::super::graph_nodes::{self, CallNode, FillNode, KernelNode};
-use super::super::{events, graphs, streams};
+use super::super::graphs::Instantiation;
+use super::super::{events, graphs, streams, user_objects};
 use super::{as_runtime, runtime_in_context};
 
 /// What a stream calls when it gets there: stream, result, argument.
@@ -22,6 +25,29 @@ as_runtime! {
     cuStreamAddCallback(stream: usize, call: Callback, argument: usize, flags: u32) =
         streams::cudaStreamAddCallback;
     cuStreamBeginCapture_v2(stream: usize, mode: u32) = streams::cudaStreamBeginCapture;
+    cuStreamGetCaptureInfo(stream: usize, status: *mut u32, number: *mut u64) = capture_info;
+    cuStreamGetCaptureInfo_v2(
+        stream: usize, status: *mut u32, number: *mut u64, graph: *mut usize,
+        nodes: *mut *const usize, count: *mut usize
+    ) = streams::cudaStreamGetCaptureInfo_v2;
+    cuStreamGetCaptureInfo_v3(
+        stream: usize, status: *mut u32, number: *mut u64, graph: *mut usize,
+        nodes: *mut *const usize, edges: *mut *const u64, count: *mut usize
+    ) = streams::cudaStreamGetCaptureInfo_v3;
+    cuThreadExchangeStreamCaptureMode(mode: *mut u32) =
+        streams::cudaThreadExchangeStreamCaptureMode;
+    cuUserObjectCreate(
+        to: *mut usize, address: usize, destroy: Option<extern "C" fn(*mut c_void)>, held: u32,
+        flags: u32
+    ) = user_objects::cudaUserObjectCreate;
+    cuUserObjectRetain(object: usize, count: u32) = user_objects::cudaUserObjectRetain;
+    cuUserObjectRelease(object: usize, count: u32) = user_objects::cudaUserObjectRelease;
+    cuGraphRetainUserObject(graph: usize, object: usize, count: u32, flags: u32) =
+        user_objects::cudaGraphRetainUserObject;
+    cuGraphReleaseUserObject(graph: usize, object: usize, count: u32) =
+        user_objects::cudaGraphReleaseUserObject;
+    cuGraphInstantiateWithParams(to: *mut usize, graph: usize, how: *mut Instantiation) =
+        graphs::cudaGraphInstantiateWithParams;
     cuStreamEndCapture(stream: usize, to: *mut usize) = streams::cudaStreamEndCapture;
     cuStreamIsCapturing(stream: usize, to: *mut u32) = streams::cudaStreamIsCapturing;
     cuEventCreate(to: *mut usize, flags: u32) = events::cudaEventCreateWithFlags;
@@ -65,6 +91,12 @@ as_runtime! {
     cuGraphAddDependencies_v2(
         graph: usize, from: *const usize, to: *const usize, data: usize, count: usize
     ) = graph_nodes::cudaGraphAddDependencies_v2;
+}
+
+/// That of a stream without what later versions of the function say.
+extern "C" fn capture_info(stream: usize, status: *mut u32, number: *mut u64) -> u32 {
+    let (none, nodes) = (std::ptr::null_mut(), std::ptr::null_mut());
+    streams::cudaStreamGetCaptureInfo_v2(stream, status, number, none, nodes, none)
 }
 
 #[unsafe(no_mangle)]
