@@ -173,6 +173,53 @@ static void rows(void)
     CHECK(cuMemFree(data));
 }
 
+/* Two layers of two rows each, out of the middle of larger ones; by a call and by a graph. */
+static void layers(void)
+{
+    unsigned char host[3][4][8], back[2][2][4];
+    for (int i = 0; i < 96; i++)
+        ((unsigned char *)host)[i] = (unsigned char)i;
+    CUdeviceptr data;
+    CHECK(cuMemAlloc(&data, sizeof host));
+    CHECK(cuMemcpyHtoD(data, host, sizeof host));
+    CUDA_MEMCPY3D copy;
+    memset(&copy, 0, sizeof copy);
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = data;
+    copy.srcPitch = 8;
+    copy.srcHeight = 4;
+    copy.srcXInBytes = 3;
+    copy.srcY = 1;
+    copy.srcZ = 1;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+    copy.dstHost = back;
+    copy.WidthInBytes = 4;
+    copy.Height = 2;
+    copy.Depth = 2;
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec ready;
+    CUcontext context;
+    CHECK(cuCtxGetCurrent(&context));
+    CHECK(cuGraphCreate(&graph, 0));
+    CHECK(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, context));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    for (int way = 0; way < 2; way++) {
+        memset(back, 0, sizeof back);
+        if (way == 0)
+            CHECK(cuMemcpy3D(&copy));
+        else
+            CHECK(cuGraphLaunch(ready, NULL));
+        for (int i = 0; i < 16; i++)
+            EXPECT(((unsigned char *)back)[i] == host[1 + i / 8][1 + i / 4 % 2][3 + i % 4]);
+    }
+    copy.srcZ = (size_t)1 << 60;
+    EXPECT_ERROR(cuMemcpy3D(&copy), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGraphExecDestroy(ready));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(cuMemFree(data));
+}
+
 static void contexts(CUdevice device)
 {
     CUcontext primary, own, current;
@@ -532,6 +579,7 @@ int main(int argc, char **argv)
     launches(module);
     streams();
     rows();
+    layers();
     pools();
     addresses();
     by_name();

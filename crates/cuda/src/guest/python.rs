@@ -19,6 +19,8 @@ unsafe extern "C" {
 
 /// Calls that are kept: the innermost.
 const MAX_CALLS: usize = 64;
+/// Functions that are kept. Calls of others are left out: a program may make functions without end.
+const MAX_FUNCTIONS: usize = 1 << 16;
 
 type Object = *mut c_void;
 
@@ -147,9 +149,14 @@ impl Python {
 
     /// The number of the function of a code object: its address. The object is kept for ever.
     fn number_of(self, code: Object) -> u64 {
-        if lock(&FUNCTIONS).contains_key(&(code as usize)) {
+        let (is_known, is_full) = {
+            let functions = lock(&FUNCTIONS);
+            let is_known = functions.contains_key(&(code as usize));
+            (is_known, functions.len() >= MAX_FUNCTIONS)
+        };
+        if is_known || is_full {
             (self.release_object)(code);
-            return code as u64;
+            return if is_known { code as u64 } else { 0 };
         }
         let function = PythonFunction {
             file: self.text(code, &[c"co_filename"]),

@@ -183,6 +183,93 @@ pub extern "C" fn cuMemcpy2DAsync_v2(what: *const DriverCopy, stream: usize) -> 
     in_context(|| copy_2d(what, stream))
 }
 
+/// One side of a copy of layers.
+#[repr(C)]
+pub struct DriverLayers {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: usize,
+    reserved: usize,
+    pitch: usize,
+    height: usize,
+}
+
+/// What is copied in layers (`CUDA_MEMCPY3D`).
+#[repr(C)]
+pub struct DriverCopy3D {
+    from: DriverLayers,
+    to: DriverLayers,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+impl DriverLayers {
+    /// Where the first row begins, and the bytes from a row, and from a layer, to the next.
+    fn place(&self, what: &DriverCopy3D) -> Result<(u64, u64, u64), Status> {
+        let pitch = if self.pitch == 0 {
+            what.width
+        } else {
+            self.pitch
+        };
+        let height = if self.height == 0 {
+            what.height
+        } else {
+            self.height
+        };
+        let layer = pitch.checked_mul(height).ok_or(Status::INVALID_VALUE)?;
+        let rows = DriverSide {
+            x: self.x,
+            y: self.y,
+            kind: self.kind,
+            host: self.host,
+            device: self.device,
+            array: self.array,
+            pitch,
+        };
+        let layers = self.z.checked_mul(layer).map(|bytes| bytes as u64);
+        let begin = layers.and_then(|bytes| rows.address().ok()?.checked_add(bytes));
+        rows.address()?;
+        Ok((
+            begin.ok_or(Status::INVALID_VALUE)?,
+            pitch as u64,
+            layer as u64,
+        ))
+    }
+}
+
+/// Copies layers, in the order of a stream.
+pub fn copy_3d(what: *const DriverCopy3D, stream: usize) -> Result<(), Status> {
+    // SAFETY: the program passes what is to be copied, or null.
+    let what = unsafe { what.as_ref() }.ok_or(Status::INVALID_VALUE)?;
+    let (to, from) = (what.to.place(what)?, what.from.place(what)?);
+    let rows = Rows {
+        to_pitch: to.1,
+        from_pitch: from.1,
+        rows: what.height as u64,
+        layers: what.depth as u64,
+        to_layer: to.2,
+        from_layer: from.2,
+        ..Rows::plain(to.0, from.0, what.width as u64)
+    };
+    copies::copy(rows, ANY, stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpy3D_v2(what: *const DriverCopy3D) -> u32 {
+    in_context(|| copy_3d(what, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpy3DAsync_v2(what: *const DriverCopy3D, stream: usize) -> u32 {
+    in_context(|| copy_3d(what, stream))
+}
+
 /// Fills of rows of elements: names without and with a stream, of one row and of several, type of
 /// the value.
 macro_rules! fills {

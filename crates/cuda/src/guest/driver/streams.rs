@@ -3,9 +3,10 @@
 use std::ffi::c_void;
 
 use super::super::graph_nodes::{self, CallNode, FillNode, KernelNode};
-use super::super::graphs::Instantiation;
+use super::super::graphs::{Instantiation, NodeKind};
 use super::super::{events, graphs, streams, user_objects};
-use super::{as_runtime, runtime_in_context};
+use super::memory::{DriverCopy3D, copy_3d};
+use super::{as_runtime, in_context, runtime_in_context};
 
 /// What a stream calls when it gets there: stream, result, argument.
 type Callback = Option<extern "C" fn(usize, u32, usize)>;
@@ -91,6 +92,22 @@ as_runtime! {
     cuGraphAddDependencies_v2(
         graph: usize, from: *const usize, to: *const usize, data: usize, count: usize
     ) = graph_nodes::cudaGraphAddDependencies_v2;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphAddMemcpyNode(
+    to: *mut usize,
+    graph: usize,
+    after: *const usize,
+    count: usize,
+    what: *const DriverCopy3D,
+    _context: usize,
+) -> u32 {
+    in_context(|| {
+        let work = streams::collected(|stream| copy_3d(what, stream));
+        // SAFETY: the program says how many it passes.
+        unsafe { graph_nodes::add(to, graph, (after, count), NodeKind::Copy, work) }
+    })
 }
 
 /// That of a stream without what later versions of the function say.
