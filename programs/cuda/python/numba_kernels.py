@@ -3,6 +3,7 @@
 Checks results against NumPy. `lineinfo=True` gives the report the lines of this file.
 """
 import math
+import threading
 
 import numpy as np
 from numba import cuda, float32
@@ -119,6 +120,24 @@ def main():
     after = cuda.device_array(256, np.int32)
     shifted[4, 64](cuda.device_array(256, np.int32), after)
     assert np.array_equal(after.copy_to_host(), (np.arange(256) + 100) % 256)
+
+    # Threads that launch, allocate and copy at the same time, each with memory of its own.
+    right = []
+
+    def work():
+        for _ in range(10):
+            room = cuda.pinned_array(2000, np.float64)
+            room[:] = 1
+            on_device = cuda.to_device(room)
+            doubled.forall(2000)(on_device)
+            right.append((on_device.copy_to_host() == 2).all())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(right) == 40 and all(right)
     print("ok numba")
 
 

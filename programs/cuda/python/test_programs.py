@@ -19,7 +19,7 @@ PROGRAMS = {
     "numba_kernels": (
         ["numba.cuda", "numba_cuda"],
         ["product", "total_of", "smooth", "norms", "doubled", "shifted"],
-        ["numba_kernels.py:22", "numba_kernels.py:37", "numba_kernels.py:52"],
+        ["numba_kernels.py:23", "numba_kernels.py:38", "numba_kernels.py:53"],
     ),
     "core_kernels": (
         ["cuda.core"],
@@ -72,8 +72,8 @@ def test_program_runs_as_it_is_and_its_lines_are_reported(name, tmp_path):
     # Arrays and launches have the names and lines of Python, not those of its interpreter.
     data = [run["objects"][row["object"]]["name"] for row in run["by_object"] if row["object"]]
     assert any(f", {name}.py:" in row for row in data), data
-    calls = [path for path in run["call_paths"] if path]
-    assert calls and all(f"{name}.py:" in path[-1]["place"] for path in calls), calls
+    launches = [run["call_paths"][kernel["call_path"]] for kernel in run["kernels"]]
+    assert all(f"{name}.py:" in path[-1]["place"] for path in launches), launches
 
 
 def test_cuda_of_an_installed_package_is_found_where_it_is_asked_for(tmp_path):

@@ -120,6 +120,7 @@ fn number_of_calls(calls: &[PythonCall]) -> u32 {
     if let Some(number) = KNOWN.with(|known| known.numbers.get(&key).copied()) {
         return number;
     }
+    let is_cut = calls.len() == python::MAX_CALLS;
     let calls = calls.iter().rev().filter_map(|&(function, line)| {
         let python::PythonFunction { file, name } = python::function(function)?;
         let module = ProgramModule {
@@ -131,7 +132,7 @@ fn number_of_calls(calls: &[PythonCall]) -> u32 {
         Some((module, line))
     });
     let calls: Vec<_> = calls.collect();
-    KNOWN.with(|known| known.add(key, calls, false))
+    KNOWN.with(|known| known.add(key, calls, is_cut))
 }
 
 /// The number of the call path that leads here by the stack, as for [`here`]; without Python's

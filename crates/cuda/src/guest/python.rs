@@ -18,7 +18,7 @@ unsafe extern "C" {
 }
 
 /// Calls that are kept: the innermost.
-const MAX_CALLS: usize = 64;
+pub const MAX_CALLS: usize = 64;
 /// Functions that are kept. Calls of others are left out: a program may make functions without end.
 const MAX_FUNCTIONS: usize = 1 << 16;
 
