@@ -1,4 +1,5 @@
-//! [`CudaSeen`]: whether a program has loaded a library of CUDA's, of whose kernels nothing is seen.
+//! [`CudaSeen`]: whether a program has loaded a library of CUDA's, of whose kernels nothing is
+//! seen.
 
 use reuselens_trace::Note;
 

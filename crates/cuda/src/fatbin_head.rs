@@ -26,15 +26,16 @@ pub const PTX: u16 = 1;
 /// linked with each other. Only links by the library in the program have it; to CUDA it is nothing.
 pub const LINKED_PART: u16 = 0x5250;
 
-/// A container of images that are not packed: kind, architecture, and bytes of each.
-#[cfg(any(test, reuselens_cuda))]
+/// A container of images that are not packed: kind, architecture, and bytes of each. PTX gets the
+/// zero that ends it.
 pub fn container(images: &[(u16, u32, &[u8])]) -> Vec<u8> {
     const VERSION: u16 = 1;
     const IMAGE_VERSION: u16 = 0x101;
     const ALIGNMENT: usize = 8;
     let mut all = Vec::new();
     for &(kind, architecture, payload) in images {
-        let bytes = payload.len().next_multiple_of(ALIGNMENT);
+        let ended = payload.len() + usize::from(kind == PTX);
+        let bytes = ended.next_multiple_of(ALIGNMENT);
         let mut head = [0; IMAGE_HEAD_BYTES];
         head[..2].copy_from_slice(&kind.to_le_bytes());
         head[2..4].copy_from_slice(&IMAGE_VERSION.to_le_bytes());
@@ -43,7 +44,7 @@ pub fn container(images: &[(u16, u32, &[u8])]) -> Vec<u8> {
         head[28..32].copy_from_slice(&architecture.to_le_bytes());
         all.extend(head);
         all.extend(payload);
-        all.resize(all.len().next_multiple_of(ALIGNMENT), 0);
+        all.resize(all.len() + bytes - payload.len(), 0);
     }
     let mut container = MAGIC.to_le_bytes().to_vec();
     container.extend(VERSION.to_le_bytes());

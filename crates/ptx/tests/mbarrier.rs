@@ -6,8 +6,8 @@ use reuselens_ptx::{
     BlockSink, FaultKind, Ignore, LaunchError, LaunchSink, Options, Space, WarpAccess, WarpKind,
 };
 
-/// The first warp makes ten rows of numbers, the second one reads each: `full` (at `room`) says that
-/// a row is there, `empty` (behind it) that it was read.
+/// The first warp makes ten rows of numbers, the second one reads each: the barrier at `room` says
+/// that a row is there, the one after it that it was read.
 const EXCHANGE: &str = "
     setp.eq.u32 %p1, %r0, 0;
     @%p1 mbarrier.init.shared.b64 [room], 32;
@@ -94,7 +94,7 @@ fn warps_wait_for_each_other_in_every_order() {
     }
 }
 
-/// For each access to shared memory at `room + 64` and behind it: the warp, whether it stores, and
+/// For each access to shared memory from `room + 64` on: the warp, whether it stores, and
 /// its phase.
 #[derive(Default)]
 struct Phases(Vec<(u32, bool, u32)>);

@@ -45,7 +45,7 @@ pub enum InstructionClass {
     Texture,
     /// Atomic operations.
     Atomic,
-    /// Barriers, fences, and waits for asynchronous copies.
+    /// Barriers, and waits for asynchronous copies.
     Barrier,
     /// Exchanges between the lanes of a warp: shuffles, votes, matches, reductions.
     Exchange,

@@ -70,8 +70,8 @@ fn variables(line: &str, callee: &str) -> Vec<Option<String>> {
 }
 
 /// The variables that a statement of Python assigns to, in order: `a` and `b` in
-/// `a, b = pair(x, y=1)`. One without a name for a statement that assigns to nothing or to a part of
-/// an array (`a[:] = 0`), and for several statements.
+/// `a, b = pair(x, y=1)`. One without a name for a statement that assigns to nothing or to a part
+/// of an array (`a[:] = 0`), and for several statements.
 fn targets(line: &str) -> Vec<Option<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c.is_whitespace() || "_.[],".contains(c);
     let Some((left, right)) = line.split_once('=') else {

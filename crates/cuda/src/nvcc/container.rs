@@ -1,31 +1,11 @@
 //! [`fat_binary`]: PTX in the container that programs embed, and [`undefined`]: what the PTX
 //! misses.
 
-use crate::fatbin_head::MAGIC;
-
-/// Bytes of the container's head, and of an image's.
-const HEAD_BYTES: u16 = 16;
-const IMAGE_HEAD_BYTES: usize = 64;
-/// The kind of an image of PTX.
-const PTX: u16 = 1;
+use crate::fatbin_head::{PTX, container};
 
 /// A fat binary with one image: this PTX, as it is.
 pub fn fat_binary(ptx: &str, architecture: u32) -> Vec<u8> {
-    let mut text = ptx.as_bytes().to_vec();
-    // The text ends with a zero, and images with a multiple of eight bytes.
-    text.resize((text.len() + 1).next_multiple_of(8), 0);
-    let mut head = [0; IMAGE_HEAD_BYTES];
-    head[..2].copy_from_slice(&PTX.to_le_bytes());
-    head[4..8].copy_from_slice(&(IMAGE_HEAD_BYTES as u32).to_le_bytes());
-    head[8..16].copy_from_slice(&(text.len() as u64).to_le_bytes());
-    head[28..32].copy_from_slice(&architecture.to_le_bytes());
-    let mut bytes = MAGIC.to_le_bytes().to_vec();
-    bytes.extend(1_u16.to_le_bytes());
-    bytes.extend(HEAD_BYTES.to_le_bytes());
-    bytes.extend(((IMAGE_HEAD_BYTES + text.len()) as u64).to_le_bytes());
-    bytes.extend(head);
-    bytes.extend(text);
-    bytes
+    container(&[(PTX, architecture, ptx.as_bytes())])
 }
 
 /// Functions of CUDA's run time, and what tables of virtual functions have in place of a function

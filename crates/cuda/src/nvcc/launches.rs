@@ -1,12 +1,16 @@
 //! [`joined`]: kernel launches whose brackets are written apart, `k << < 1, 1 >> > (a)`, as some
-//! formatters left them. nvcc reads them as `<<<` and `>>>`; to clang they are shifts and a bracket.
+//! formatters left them. nvcc reads them as `<<<` and `>>>`; to clang they are shifts and a
+//! bracket.
 //!
 //! clang is shown the joined text in place of the file (an overlay of its file system), so that
-//! messages and lines keep the file's name. [`overlay`] makes that for a source and what it includes.
+//! messages and lines keep the file's name. [`overlay`] makes that for sources and what they
+//! include.
 
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+
+use reuselens_io::open_regular_file;
 
 /// The text with brackets of launches joined, in the same lines and columns; none where there is
 /// nothing to join.
@@ -19,8 +23,8 @@ pub fn joined(text: &[u8]) -> Option<Vec<u8>> {
     let mut open: Vec<(usize, usize, usize)> = Vec::new();
     let (mut at, mut depth) = (0, 0_usize);
     while at < text.len() {
-        if let Some(behind) = behind_words(text, at) {
-            at = behind;
+        if let Some(end) = end_of_words(text, at) {
+            at = end;
             continue;
         }
         match text[at] {
@@ -55,7 +59,7 @@ pub fn joined(text: &[u8]) -> Option<Vec<u8>> {
     (made != text).then_some(made)
 }
 
-/// Three signs at the front, blanks behind them.
+/// Three signs, then blanks.
 fn join(part: &mut [u8], sign: u8) {
     part.fill(b' ');
     part[..3].fill(sign);
@@ -80,7 +84,7 @@ fn is_operator(before: &[u8]) -> bool {
 }
 
 /// Where a comment or a string that begins here ends; none if neither does.
-fn behind_words(text: &[u8], at: usize) -> Option<usize> {
+fn end_of_words(text: &[u8], at: usize) -> Option<usize> {
     let rest = &text[at..];
     let until = |end: &[u8], from: usize| {
         let found = rest[from..].windows(end.len()).position(|part| part == end);
@@ -90,16 +94,16 @@ fn behind_words(text: &[u8], at: usize) -> Option<usize> {
     match rest {
         [b'/', b'/', ..] => Some(until(b"\n", 2)),
         [b'/', b'*', ..] => Some(until(b"*/", 2)),
-        [b'R', b'"', behind @ ..] if !is_in_word => {
-            let name = behind.iter().position(|byte| *byte == b'(')?;
-            let end = [b")", &behind[..name], b"\""].concat();
+        [b'R', b'"', inner @ ..] if !is_in_word => {
+            let name = inner.iter().position(|byte| *byte == b'(')?;
+            let end = [b")", &inner[..name], b"\""].concat();
             Some(until(&end, 2))
         }
         // Within a number, it groups digits.
         [b'\'', ..] if is_in_word => None,
-        [quote @ (b'"' | b'\''), behind @ ..] => {
+        [quote @ (b'"' | b'\''), inner @ ..] => {
             let mut length = 1;
-            while let Some(byte) = behind.get(length - 1)
+            while let Some(byte) = inner.get(length - 1)
                 && byte != quote
                 && *byte != b'\n'
             {
@@ -127,7 +131,7 @@ pub fn overlay(
     let mut waiting: Vec<PathBuf> = sources.iter().map(|path| absolute(&here, path)).collect();
     let mut seen: HashSet<PathBuf> = waiting.iter().cloned().collect();
     while let Some(path) = waiting.pop() {
-        let Ok(text) = std::fs::read(&path) else {
+        let Some(text) = source_text(&path) else {
             continue;
         };
         for name in included(&text) {
@@ -140,7 +144,8 @@ pub fn overlay(
                 waiting.push(file);
             }
         }
-        if let Some(text) = joined(&text) {
+        // The description of files is JSON, whose names are UTF-8.
+        if let Some(text) = joined(&text).filter(|_| path.to_str().is_some()) {
             let to = temporary.join(format!("{}.joined", files.len()));
             std::fs::write(&to, text)?;
             files.push((path, to));
@@ -160,6 +165,14 @@ pub fn overlay(
     let path = temporary.join("overlay.json");
     std::fs::write(&path, described.to_string())?;
     Ok(Some(path))
+}
+
+/// The text of an ordinary file of up to 16 MiB; a pipe would be empty when clang reads it.
+fn source_text(path: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 16 << 20;
+    let (file, bytes) = open_regular_file(path).ok()?;
+    let mut text = Vec::new();
+    (bytes <= MOST && file.take(MOST).read_to_end(&mut text).is_ok()).then_some(text)
 }
 
 /// Names of `#include "…"`.

@@ -26,15 +26,7 @@ impl KernelDecoder<'_> {
                 opcode.takes("uni");
                 self.call(operands)?;
             }
-            "ret" => {
-                opcode.takes("uni");
-                match self.frames.last().and_then(|frame| frame.end) {
-                    Some(target) => {
-                        self.emit(Code::Branch { target, meet: NONE }, Slots::default())?
-                    }
-                    None => self.emit(Code::Exit, Slots::default())?,
-                }
-            }
+            "ret" => self.end_of_body(&mut opcode)?,
             "exit" => self.emit(Code::Exit, Slots::default())?,
             "trap" | "brkpt" => {
                 let what = format!("the kernel executed `{}`", opcode.base);
@@ -59,10 +51,7 @@ impl KernelDecoder<'_> {
             "mov" => self.mov(&mut opcode, operands)?,
             "cvta" => self.cvta(&mut opcode, operands)?,
             "isspacep" => self.is_in_space(&mut opcode, operands)?,
-            "cvt" if opcode.has("pack") => self.cvt_packed(&mut opcode, operands)?,
-            "cvt" if operands.len() == 3 => self.cvt_pair(&mut opcode, operands)?,
-            "cvt" if opcode.has("tf32") => self.cvt_short(&mut opcode, operands)?,
-            "cvt" => self.cvt(&mut opcode, operands)?,
+            "cvt" => self.conversion(&mut opcode, operands)?,
             "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vmad" | "vset" => {
                 self.video(&mut opcode, operands)?;
             }
@@ -77,6 +66,33 @@ impl KernelDecoder<'_> {
             _ => self.plain(&mut opcode, operands)?,
         }
         opcode.finish()
+    }
+
+    /// `ret`: to the code after the call, or the end of the kernel.
+    fn end_of_body(&mut self, opcode: &mut Opcode<'_>) -> Result<(), PtxError> {
+        opcode.takes("uni");
+        let code = match self.frames.last().and_then(|frame| frame.end) {
+            Some(target) => Code::Branch { target, meet: NONE },
+            None => Code::Exit,
+        };
+        self.emit(code, Slots::default())
+    }
+
+    /// All forms of `cvt`.
+    fn conversion(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
+        if opcode.has("pack") {
+            self.cvt_packed(opcode, operands)
+        } else if operands.len() == 3 {
+            self.cvt_pair(opcode, operands)
+        } else if opcode.has("tf32") {
+            self.cvt_short(opcode, operands)
+        } else {
+            self.cvt(opcode, operands)
+        }
     }
 
     /// An instruction that only calculates.

@@ -9,12 +9,14 @@ pub use super::called::{
     AssertOp, CallOp, Callee, FramePlace, HeapCall, HeapOp, KnownFunction, LocalPlace, PrintOp,
     Routine,
 };
+pub use super::copy_op::{BulkCopy, CopyOp, CopySize, CopyStep};
 use super::instruction_kind::InstructionKind;
+pub use super::mbarrier_op::{Mbarrier, MbarrierOp};
+pub use super::video_op::{VideoFunction, VideoLast, VideoOp, VideoPart, VideoSource};
 
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
-use crate::ops::Comparison;
 use crate::syntax::ast::{Ast, FunctionAst};
 use crate::syntax::types::Type;
 
@@ -163,7 +165,8 @@ impl Kernel {
     /// matrices: the work of two threads cannot change places then. Shared memory is another such
     /// way ([`Self::shared_bytes`] and what the launch adds).
     pub fn has_exchange(&self) -> bool {
-        !self.barriers.is_empty() || !self.collectives.is_empty() || !self.matrices.is_empty()
+        let has_barriers = !self.barriers.is_empty() || !self.mbarriers.is_empty();
+        has_barriers || !self.collectives.is_empty() || !self.matrices.is_empty()
     }
 
     /// Bytes of local memory of each thread, without the stack of [`Self::has_stack`].
@@ -280,174 +283,11 @@ pub struct SourceLine {
     pub calls: Arc<[warp::DeviceCall]>,
 }
 
-/// A step of asynchronous copies.
-#[derive(Clone, Copy, Debug)]
-pub enum CopyStep {
-    Start(CopyOp),
-    /// Makes a group of what was started.
-    Commit,
-    /// Waits for all groups but the last few; without a number, for everything.
-    Wait {
-        but: Option<u32>,
-    },
-    Bulk(BulkCopy),
-}
-
-/// A copy of as many bytes as a register says. One with a barrier goes from global to shared
-/// memory, one without from shared to global memory.
-#[derive(Clone, Copy, Debug)]
-pub struct BulkCopy {
-    pub to: Address,
-    pub from: Address,
-    /// A register with the number of bytes.
-    pub bytes: u32,
-    /// The barrier, in shared memory, that waits for the bytes.
-    pub barrier: Option<Address>,
-    pub site: u32,
-}
-
-/// An instruction on a barrier in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct MbarrierOp {
-    /// Shared, or generic.
-    pub space: NamedSpace,
-    pub address: Address,
-    pub step: Mbarrier,
-    pub site: u32,
-}
-
-/// What is done with a barrier in shared memory. Numbers are those of registers: wide ones for
-/// states, narrow ones for counts, bytes and parities, predicates for results of tests.
-#[derive(Clone, Copy, Debug)]
-pub enum Mbarrier {
-    Init {
-        count: u32,
-    },
-    Invalidate,
-    /// The phase waits for bytes.
-    Expect {
-        bytes: u32,
-    },
-    /// Bytes that it waits for are there.
-    Complete {
-        bytes: u32,
-    },
-    /// `count` threads arrive, after the phase is made to wait for `bytes` more. `state` gets what
-    /// the barrier was; those who drop out are not awaited by later phases.
-    Arrive {
-        count: u32,
-        bytes: Option<u32>,
-        drops: bool,
-        state: u32,
-    },
-    /// An arrival once the thread's copies are done; it counts among those that are awaited, or
-    /// comes besides them.
-    AfterCopies {
-        counts: bool,
-    },
-    /// Whether the phase of a state has ended.
-    Test {
-        state: u32,
-        result: u32,
-    },
-    /// Whether the phase with a parity has ended.
-    TestParity {
-        parity: u32,
-        result: u32,
-    },
-}
-
-/// A copy from global to shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct CopyOp {
-    pub to: Address,
-    pub from: Address,
-    /// Bytes that are written.
-    pub bytes: u8,
-    pub size: CopySize,
-    pub site: u32,
-}
-
-/// How many of the bytes come from the source; the others are zero.
-#[derive(Clone, Copy, Debug)]
-pub enum CopySize {
-    All,
-    Register(u32),
-    /// None if a predicate holds.
-    Unless(u32),
-}
-
 /// An instruction on a texture or surface.
 #[derive(Clone, Debug)]
 pub enum TextureOp {
     Fetch(TextureFetch),
     Surface(SurfaceOp),
-}
-
-/// A scalar video instruction: a function of parts of two registers, and what is made of it and of
-/// a third one. Numbers are those of registers.
-#[derive(Clone, Copy, Debug)]
-pub struct VideoOp {
-    pub function: VideoFunction,
-    pub result: u32,
-    pub a: VideoSource,
-    pub b: VideoSource,
-    pub c: u32,
-    /// Whether the result is signed.
-    pub is_signed: bool,
-    /// Clamped to the range of the result, or of the part that it goes to.
-    pub saturates: bool,
-    pub last: VideoLast,
-}
-
-/// A source, or a part of it.
-#[derive(Clone, Copy, Debug)]
-pub struct VideoSource {
-    pub slot: u32,
-    pub part: VideoPart,
-    pub is_signed: bool,
-}
-
-/// Bits of a register: from which on, and how many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VideoPart {
-    pub first: u32,
-    pub bits: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VideoFunction {
-    Add,
-    Subtract,
-    /// The absolute value of the difference.
-    Difference,
-    Min,
-    Max,
-    ShiftLeft {
-        wraps: bool,
-    },
-    ShiftRight {
-        wraps: bool,
-    },
-    /// `a × b + c`, and one more, shifted to the right.
-    MultiplyAdd {
-        one_more: bool,
-        shift: u32,
-    },
-    /// 1 if it holds, else 0.
-    Compare(Comparison),
-}
-
-/// What is done with a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VideoLast {
-    Nothing,
-    /// It is added to the third source, or the smaller or larger of both is taken.
-    Add,
-    Min,
-    Max,
-    /// It replaces a part of the third source.
-    Merge(VideoPart),
 }
 
 /// Where in a texture or surface. Numbers are those of registers.

@@ -10,9 +10,9 @@ use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
 use super::warp::Warp;
 
-/// The addresses of an access, of all lanes. Those of shared and local memory have 32 bits, whatever
-/// register they are in, so `p[~i]` with an unsigned `i`, which clang adds in 64 bits, wraps as
-/// it does on a GPU.
+/// The addresses of an access, of all lanes. Those of shared and local memory have 32 bits,
+/// whatever register they are in, so `p[~i]` with an unsigned `i`, which clang adds in 64 bits,
+/// wraps as it does on a GPU.
 #[inline(always)]
 pub fn addresses(
     registers: &Registers,

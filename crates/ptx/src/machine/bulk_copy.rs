@@ -18,9 +18,9 @@ use super::warp::Warp;
 /// Bytes that are copied at a time; sizes and addresses are multiples of it.
 const PIECE: u64 = 16;
 
-/// A side of a copy.
+/// A side of a bulk copy.
 #[derive(Clone, Copy)]
-struct Side {
+struct BulkSide {
     space: NamedSpace,
     address: u64,
 }
@@ -51,11 +51,11 @@ pub fn run<B: BlockSink>(
             return Err(Fault::new(FaultKind::Operand, Some(lane as u32), what));
         }
         let (mut from, mut to) = (
-            Side {
+            BulkSide {
                 space: from_space,
                 address: from[lane],
             },
-            Side {
+            BulkSide {
                 space: to_space,
                 address: to[lane],
             },
@@ -79,7 +79,7 @@ fn part<B: BlockSink>(
     warp: &mut Warp,
     sink: &mut B,
     (site, own): (u32, usize),
-    (from, to): (Side, Side),
+    (from, to): (BulkSide, BulkSide),
     lanes: u32,
 ) -> Result<(), Box<Fault>> {
     let mut done = 0;

@@ -27,7 +27,7 @@ const MOST: u32 = (1 << 20) - 1;
 
 /// A barrier's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct MbarrierState {
     /// Arrivals that the phase still waits for.
     pending: u32,
     /// Arrivals that each later phase waits for.
@@ -39,10 +39,10 @@ struct State {
     is_odd: bool,
 }
 
-impl State {
+impl MbarrierState {
     /// Bits 0 to 19 are `pending`, 20 to 39 `expected`, 40 to 61 `bytes`, and 63 is the phase.
-    fn read(word: u64) -> State {
-        State {
+    fn read(word: u64) -> MbarrierState {
+        MbarrierState {
             pending: word as u32 & MOST,
             expected: (word >> 20) as u32 & MOST,
             bytes: ((word << 2) as i64 >> 42) as i32,
@@ -55,6 +55,20 @@ impl State {
             | u64::from(self.expected) << 20
             | (self.bytes as u64 & 0x3f_ffff) << 40
             | u64::from(self.is_odd) << 63
+    }
+
+    /// A new barrier, whose phases wait for `count` arrivals.
+    fn begin(&mut self, count: u32) -> Result<(), String> {
+        if count == 0 || count > MOST {
+            return Err(format!("a barrier of {count} arrivals; from 1 to {MOST}"));
+        }
+        *self = MbarrierState {
+            pending: count,
+            expected: count,
+            bytes: 0,
+            is_odd: false,
+        };
+        Ok(())
     }
 
     /// More or fewer bytes are awaited.
@@ -154,37 +168,16 @@ fn one_lane(
     op: &MbarrierOp,
     lane: usize,
 ) -> Result<bool, Box<Fault>> {
-    let address = warp.addresses[lane];
-    let number = |warp: &Warp, slot: u32| warp.registers.narrow[slot as usize].0[lane];
-    let result = match op.step {
-        Mbarrier::Init { count } => {
-            let count = number(warp, count);
-            let state = State {
-                pending: count,
-                expected: count,
-                bytes: 0,
-                is_odd: false,
-            };
-            let is_valid = (1..=MOST).contains(&count);
-            let wrong = || format!("a barrier of {count} arrivals; from 1 to {MOST}");
-            change(memory, warp, (address, lane), |old| {
-                *old = state;
-                is_valid.then_some(()).ok_or_else(wrong)
-            })
+    let place = (warp.addresses[lane], lane);
+    let number = |slot: u32| warp.registers.narrow[slot as usize].0[lane];
+    match op.step {
+        Mbarrier::Test { state, result } => {
+            let was_odd = warp.registers.wide[state as usize].0[lane] >> 63 != 0;
+            test(memory, warp, place, was_odd, result)
         }
-        Mbarrier::Invalidate => change(memory, warp, (address, lane), |old| {
-            *old = State::read(0);
-            // What is left waits for nothing, and never ends.
-            old.bytes = 1;
-            Ok(())
-        }),
-        Mbarrier::Expect { bytes } => {
-            let bytes = i64::from(number(warp, bytes));
-            change(memory, warp, (address, lane), |state| state.expect(bytes))
-        }
-        Mbarrier::Complete { bytes } => {
-            let bytes = i64::from(number(warp, bytes));
-            change(memory, warp, (address, lane), |state| state.expect(-bytes))
+        Mbarrier::TestParity { parity, result } => {
+            let was_odd = number(parity) & 1 != 0;
+            test(memory, warp, place, was_odd, result)
         }
         Mbarrier::Arrive {
             count,
@@ -192,36 +185,53 @@ fn one_lane(
             drops,
             state,
         } => {
-            let (count, bytes) = (
-                number(warp, count),
-                bytes.map_or(0, |slot| i64::from(number(warp, slot))),
-            );
-            let before = change(memory, warp, (address, lane), |state| {
-                state.expect(bytes)?;
-                state.arrive(count, drops)
-            })?;
-            if let Some(before) = before {
-                warp.registers.wide[state as usize].0[lane] = before.word();
-            }
-            Ok(before)
+            let bytes = bytes.map_or(0, |slot| i64::from(number(slot)));
+            arrive(memory, warp, place, (number(count), bytes, drops), state)
         }
-        // Its copies are done. One that the barrier would have waited for besides has come, too.
-        Mbarrier::AfterCopies { counts } => change(memory, warp, (address, lane), |state| {
-            if counts {
-                state.arrive(1, false)?;
-            }
-            Ok(())
-        }),
-        Mbarrier::Test { state, result } => {
-            let was_odd = warp.registers.wide[state as usize].0[lane] >> 63 != 0;
-            return test(memory, warp, (address, lane), was_odd, result);
+        step => {
+            // What the step is given, as far as it is given something.
+            let given = match step {
+                Mbarrier::Init { count: slot }
+                | Mbarrier::Expect { bytes: slot }
+                | Mbarrier::Complete { bytes: slot } => number(slot),
+                _ => 0,
+            };
+            let changed = change(memory, warp, place, |barrier| match step {
+                Mbarrier::Init { .. } => barrier.begin(given),
+                Mbarrier::Expect { .. } => barrier.expect(i64::from(given)),
+                Mbarrier::Complete { .. } => barrier.expect(-i64::from(given)),
+                // Its copies are done. An arrival that the barrier would have waited for besides
+                // has come, too.
+                Mbarrier::AfterCopies { counts: true } => barrier.arrive(1, false),
+                Mbarrier::Invalidate => {
+                    // What is left waits for a byte that never comes.
+                    *barrier = MbarrierState::read(0);
+                    barrier.expect(1)
+                }
+                _ => Ok(()),
+            });
+            changed.map(|before| before.is_some())
         }
-        Mbarrier::TestParity { parity, result } => {
-            let is_odd = number(warp, parity) & 1 != 0;
-            return test(memory, warp, (address, lane), is_odd, result);
-        }
-    };
-    result.map(|before| before.is_some())
+    }
+}
+
+/// `count` threads arrive, after the phase is made to wait for `bytes` more. What the barrier was
+/// goes to the register `state`. Whether the access may be done.
+fn arrive(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    place: (u64, usize),
+    (count, bytes, drops): (u32, i64, bool),
+    state: u32,
+) -> Result<bool, Box<Fault>> {
+    let before = change(memory, warp, place, |barrier| {
+        barrier.expect(bytes)?;
+        barrier.arrive(count, drops)
+    })?;
+    if let Some(before) = before {
+        warp.registers.wide[state as usize].0[place.1] = before.word();
+    }
+    Ok(before.is_some())
 }
 
 /// Changes a barrier, which may end its phase. Returns what it was; none if the access is left out.
@@ -229,8 +239,8 @@ fn change(
     memory: &mut BlockMemory<'_>,
     warp: &mut Warp,
     (address, lane): (u64, usize),
-    step: impl FnOnce(&mut State) -> Result<(), String>,
-) -> Result<Option<State>, Box<Fault>> {
+    step: impl FnOnce(&mut MbarrierState) -> Result<(), String>,
+) -> Result<Option<MbarrierState>, Box<Fault>> {
     let (space, lane_number) = (NamedSpace::Shared, lane as u32);
     if !memory.allows(
         space,
@@ -246,7 +256,7 @@ fn change(
         let moment = (warp.id, warp.syncs, warp.position);
         races.atomic(space, address, u64::from(BYTES), moment, lane_number)?;
     }
-    let before = State::read(memory.read(space, warp, address, BYTES, lane));
+    let before = MbarrierState::read(memory.read(space, warp, address, BYTES, lane));
     let mut state = before;
     step(&mut state).map_err(|what| Fault::new(FaultKind::Barrier, Some(lane_number), what))?;
     let clock = memory.arrivals.0.entry(address).or_default();
@@ -256,6 +266,7 @@ fn change(
             arrived: 0,
             passed: clock.arrived.saturating_add(1),
         };
+        // For all warps, also those that did not arrive: races may be missed, and none is invented.
         if let Some(races) = &mut memory.races {
             races.barrier();
         }
@@ -291,9 +302,9 @@ fn test(
         lane_number,
         "barrier",
     )?;
-    // One that is not there does not hold up the kernel for ever.
-    let has_ended =
-        !is_there || State::read(memory.read(space, warp, address, BYTES, lane)).is_odd != was_odd;
+    // A barrier out of bounds does not hold up the kernel for ever.
+    let has_ended = !is_there
+        || MbarrierState::read(memory.read(space, warp, address, BYTES, lane)).is_odd != was_odd;
     let predicate = &mut warp.registers.predicates[result as usize];
     *predicate = *predicate & !(1 << lane) | u32::from(has_ended) << lane;
     if has_ended && let Some(clock) = memory.arrivals.0.get(&address) {
@@ -313,8 +324,8 @@ mod tests {
             pending in 0..=MOST, expected in 0..=MOST, bytes in -(MOST as i32)..=MOST as i32,
             is_odd in any::<bool>(),
         ) {
-            let state = State { pending, expected, bytes, is_odd };
-            prop_assert_eq!(State::read(state.word()), state);
+            let state = MbarrierState { pending, expected, bytes, is_odd };
+            prop_assert_eq!(MbarrierState::read(state.word()), state);
         }
     }
 }

@@ -44,7 +44,8 @@ pub struct Races {
 }
 
 impl Races {
-    /// All warps have met.
+    /// All warps have met, or as many as a barrier in shared memory waits for: what comes later is
+    /// no race with what came before. In the second case, races with other warps may be missed.
     pub fn barrier(&mut self) {
         self.interval += 1;
     }

@@ -1,7 +1,8 @@
 //! Scalar video instructions: integers of 8, 16 and 32 bits, exact in between, and only then
 //! clamped or cut to the result.
 //!
-//! Source: NVIDIA, *Parallel Thread Execution ISA* 8.7, section 9.7.17, "Scalar Video Instructions".
+//! Source: NVIDIA, *Parallel Thread Execution ISA* 8.7, section 9.7.17, "Scalar Video
+//! Instructions".
 
 use crate::decode::kernel::{VideoFunction, VideoLast, VideoOp, VideoPart, VideoSource};
 use crate::lanes::WARP;
@@ -99,7 +100,7 @@ fn holds(comparison: Comparison, x: i128, y: i128) -> bool {
     }
 }
 
-/// The nearest number that has so many bits.
+/// The nearest number of `bits` bits.
 fn clamped(number: i128, bits: u32, is_signed: bool) -> i128 {
     let (low, high) = if is_signed {
         (-1 << (bits - 1), (1 << (bits - 1)) - 1)

@@ -41,8 +41,8 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
     }
 }
 
-/// The place of a set bit of `mask`: at `base` (0), or the `nth` one from there on upwards (above 0)
-/// or downwards (below 0); all bits if there is none.
+/// The place of a set bit of `mask`: at `base` (0), or the `nth` one from there on upwards (above
+/// 0) or downwards (below 0); all bits if there is none.
 #[inline(always)]
 fn nth_set(mask: u32, base: u32, nth: i32) -> u32 {
     let base = base & 31;

@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 
 /// clang's options for the second half: PTX from intermediate code that is optimised already.
-/// `contracts`: whether a multiplication and an addition may become one, as the first half was told
-/// by `-ffp-contract`, which is not kept in its code.
+/// `contracts`: whether a multiplication and an addition may become one, which `-ffp-contract` said
+/// to the first half, and which is not kept in its code.
 pub fn from_ir(contracts: bool) -> [&'static str; 9] {
     let level = ["-nvptx-fma-level=0", "-nvptx-fma-level=2"][usize::from(contracts)];
     [
@@ -32,15 +32,15 @@ const VECTOR: u64 = 16;
 const MOST: u64 = 128;
 
 /// One side of a copy: its type with the address space, and the pointer.
-struct Side<'a> {
+struct MemcpySide<'a> {
     kind: &'a str,
     pointer: &'a str,
 }
 
 /// A copy of whole vectors.
 struct Copy<'a> {
-    to: Side<'a>,
-    from: Side<'a>,
+    to: MemcpySide<'a>,
+    from: MemcpySide<'a>,
     bytes: u64,
     /// A note of its line in the source.
     line: String,
@@ -74,7 +74,7 @@ fn copy(line: &str) -> Option<Copy<'_>> {
     if !is_whole || is_volatile.trim() != "i1 false" {
         return None;
     }
-    // Its line in the source; what else is noted holds for calls alone.
+    // Its line in the source; the other notes are about calls alone.
     let line = notes.split(", ").find(|note| note.starts_with("!dbg "));
     Some(Copy {
         to: side(to)?,
@@ -84,7 +84,7 @@ fn copy(line: &str) -> Option<Copy<'_>> {
     })
 }
 
-/// What is within the bracket with which a text begins, and what is behind it.
+/// What is within the bracket with which a text begins, and what comes after it.
 fn in_brackets(text: &str) -> Option<(&str, &str)> {
     let mut open = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -115,7 +115,7 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 /// A side that is aligned to a vector: `ptr addrspace(3) noundef align 16 %4`.
-fn side(text: &str) -> Option<Side<'_>> {
+fn side(text: &str) -> Option<MemcpySide<'_>> {
     let text = text.trim();
     let mut kind = "ptr".len();
     let mut rest = text.strip_prefix("ptr")?.trim_start();
@@ -126,13 +126,13 @@ fn side(text: &str) -> Option<Side<'_>> {
     // Attributes come before the pointer, which is the first word that is none.
     let mut alignment = 1;
     loop {
-        let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (word, others) = rest.split_once(' ').unwrap_or((rest, ""));
         if word == "align" {
-            let (number, after) = behind.split_once(' ')?;
+            let (number, after) = others.split_once(' ')?;
             alignment = number.parse().ok()?;
             rest = after;
         } else if is_attribute(word) {
-            rest = behind;
+            rest = others;
         } else {
             break;
         }
@@ -141,7 +141,7 @@ fn side(text: &str) -> Option<Side<'_>> {
         .iter()
         .any(|begin| rest.starts_with(begin));
     let is_fit = alignment % VECTOR == 0 && is_pointer;
-    is_fit.then_some(Side {
+    is_fit.then_some(MemcpySide {
         kind: &text[..kind],
         pointer: rest,
     })
@@ -172,7 +172,7 @@ fn write_vectors(text: &mut String, copy: &Copy<'_>, number: usize) {
         bytes,
         line,
     } = copy;
-    let place = |text: &mut String, side: &Side<'_>, name: &str, at: u64| {
+    let place = |text: &mut String, side: &MemcpySide<'_>, name: &str, at: u64| {
         if at == 0 {
             return format!("{} {}", side.kind, side.pointer);
         }
