@@ -274,6 +274,35 @@ fn parquet_rows(file: std::fs::File) -> Vec<Vec<String>> {
     cells.collect()
 }
 
+/// By hand: 256 threads load four parameters and move three numbers; 200 of them go on.
+#[test]
+fn instructions_are_counted_by_class_on_request() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let buffers = ["ramp:f32:200", "zeros:f32:200"];
+    let arguments = [
+        "--arg", "200", "--arg", "2.5", "--arg", buffers[0], "--arg", buffers[1],
+    ];
+    let run = place
+        .run(&with(&[&arguments[..], &["--mix"]].concat()))
+        .succeeds();
+    run.prints(&[
+        "200 FLOP; instructions of threads: integer 29.1 %, parameter load 26.8 %, move 20.1 %, \
+         control 8.18 %, float 32 5.24 %, global load 5.24 %, global store 5.24 %",
+    ]);
+    let run = place.run(&with(&arguments)).succeeds();
+    assert!(!run.out.contains("FLOP"), "{}", run.out);
+    // Twice as many in two launches, which have the same shares.
+    let launch =
+        "entry = 'scale'\ngrid = [4]\nblock = [64]\nargs = [200, 3.0, 'x', 'y']\nrepeat = 2\n";
+    let plan = format!(
+        "kernel = 'k.ptx'\n[buffers]\nx = 'ramp:f32:200'\ny = 'zeros:f32:200'\n[[launch]]\n{launch}"
+    );
+    place.write("plan.toml", plan);
+    let twice = place.run(&["gpu", "run", "plan.toml", "--mix"]).succeeds();
+    twice.prints(&["400 FLOP; instructions of threads: integer 29.1 %"]);
+}
+
 #[test]
 fn a_description_runs_launches_on_the_same_memory() {
     let place = Place::new();

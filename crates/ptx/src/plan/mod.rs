@@ -24,7 +24,7 @@ use crate::arguments::{Argument, ArgumentError};
 use crate::decode::Kernel;
 use crate::device::{Device, DeviceError, Loaded, PtxModule};
 use crate::error::PtxError;
-use crate::machine::{LaunchConfig, LaunchError, Options, SkippedAccess, Stats};
+use crate::machine::{InstructionFlow, LaunchConfig, LaunchError, Options, SkippedAccess, Stats};
 use crate::names;
 use crate::sink::LaunchSink;
 
@@ -161,6 +161,25 @@ pub struct Done {
     pub not_zero: Option<String>,
     /// All times together.
     pub stats: Stats,
+    /// The instructions of all times, by line and class; empty unless [`Options::flow`] asked for
+    /// them when the plan was prepared.
+    pub instructions: Vec<InstructionFlow>,
+}
+
+impl Done {
+    /// Adds the instructions of another time.
+    fn count(&mut self, instructions: Vec<InstructionFlow>) {
+        if self.instructions.is_empty() {
+            self.instructions = instructions;
+            return;
+        }
+        // It is the same kernel.
+        for (sum, more) in self.instructions.iter_mut().zip(instructions) {
+            sum.warps += more.warps;
+            sum.threads += more.threads;
+            sum.float_operations += more.float_operations;
+        }
+    }
 }
 
 /// A plan on a device.
@@ -305,6 +324,7 @@ impl Session {
             times: 0,
             not_zero: step.while_set.clone(),
             stats: Stats::default(),
+            instructions: Vec::new(),
         };
         while done.times < step.repeat {
             for name in &step.zero {
@@ -314,6 +334,9 @@ impl Session {
             before(sink, &kernel, &launch)?;
             done.stats += self.device.launch(&kernel, &launch, options, sink)?;
             done.times += 1;
+            if let Some(flow) = self.device.take_flow() {
+                done.count(flow.instructions);
+            }
             if let Some(name) = &step.while_set
                 && self.bytes(name)?.iter().all(|&byte| byte == 0)
             {

@@ -21,7 +21,7 @@ pub use findings::GpuFindings;
 pub use host::{HostAccesses, HostSum};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
-pub use rows::configuration_text;
+pub use rows::{configuration_text, mix_text};
 pub use stored::{StoppedKernel, StoredGpuRun, StoredGpuRunError};
 pub use sums::SummedRun;
 pub use text::{GpuTextOptions, gpu_text};

@@ -1,8 +1,8 @@
 //! Rows of the tables of a run, which text and page have in common: cells as text.
 
 use reuselens_gpu_advisor::{
-    CacheCounts, ConfiguredLaunches, CopySum, GpuModel, LaunchConfiguration, MemoryObject,
-    Occupancy, SharedArrayReport,
+    CacheCounts, ConfiguredLaunches, CopySum, GpuModel, InstructionMix, LaunchConfiguration,
+    MemoryObject, Occupancy, SharedArrayReport,
 };
 use reuselens_units::Bytes;
 use reuselens_warp::Extent;
@@ -142,13 +142,27 @@ pub(super) const MIX_HEADS: [&str; 5] = [
     "instructions of threads",
 ];
 
-/// What a kernel calculates, for how many bytes, and its instructions by class: as many classes as
-/// about `width` characters take, the most frequent first, one at least.
+/// What a kernel calculates, for how many bytes, and its instructions by class in about `width`
+/// characters.
 pub(super) fn mix(sum: &KernelSum, width: usize) -> Vec<String> {
     let intensity = sum.intensity();
     let number = |value: Option<f64>| or_dash(value.as_ref(), |value| significant(*value));
-    let total = sum.mix.all().threads;
-    let mut classes: Vec<_> = sum.mix.executed().collect();
+    vec![
+        sum.name.clone(),
+        or_dash(intensity.float_operations.as_ref(), |&operations| {
+            count(operations)
+        }),
+        number(intensity.per_l2_byte()),
+        number(intensity.per_memory_byte()),
+        class_shares(&sum.mix, width),
+    ]
+}
+
+/// The classes of instructions with their shares of all of threads, the most frequent first: as
+/// many as about `width` characters take, one at least.
+fn class_shares(mix: &InstructionMix, width: usize) -> String {
+    let total = mix.all().threads;
+    let mut classes: Vec<_> = mix.executed().collect();
     classes.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.threads));
     let mut shares = String::new();
     for (class, counts) in classes {
@@ -160,15 +174,16 @@ pub(super) fn mix(sum: &KernelSum, width: usize) -> Vec<String> {
         shares.push_str(if shares.is_empty() { "" } else { ", " });
         shares.push_str(&share);
     }
-    vec![
-        sum.name.clone(),
-        or_dash(intensity.float_operations.as_ref(), |&operations| {
-            count(operations)
-        }),
-        number(intensity.per_l2_byte()),
-        number(intensity.per_memory_byte()),
-        shares,
-    ]
+    shares
+}
+
+/// What a kernel executes, as a sentence: operations on floats, and all classes of instructions.
+pub fn mix_text(mix: &InstructionMix) -> String {
+    format!(
+        "{} FLOP; instructions of threads: {}",
+        count(mix.all().float_operations),
+        class_shares(mix, usize::MAX)
+    )
 }
 
 /// Heads of [`shared_arrays`].

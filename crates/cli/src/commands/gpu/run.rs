@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
-use reuselens_gpu_advisor::{GpuModel, LaunchConfiguration};
+use reuselens_gpu_advisor::{ClassCounts, GpuModel, InstructionMix, LaunchConfiguration};
 use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
 use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options, launch_record};
-use reuselens_report::configuration_text;
+use reuselens_report::{configuration_text, mix_text};
 use reuselens_warp::file::WarpWriter;
 
 use crate::cuda::{OnFaultName, warn_of_skipped};
@@ -67,6 +67,9 @@ pub struct Args {
     /// When a kernel accesses memory out of bounds, or not aligned
     #[arg(long, value_enum, default_value = "stop", value_name = "WHAT")]
     on_fault: OnFaultName,
+    /// Count instructions by class, and operations on floats; takes somewhat longer
+    #[arg(long)]
+    mix: bool,
     /// Look for races between the threads of a block
     #[arg(long)]
     check_races: bool,
@@ -109,6 +112,7 @@ impl Args {
             max_instructions: self.max_instructions,
             on_fault: self.on_fault.into(),
             check_races: self.check_races,
+            flow: self.mix,
             ..defaults
         }
     }
@@ -325,6 +329,9 @@ impl Args {
                     let text = configuration_text(&configuration, &self.gpu_model);
                     say!("  {text}")?;
                 }
+                if self.mix {
+                    say!("  {}", mix_text(&mix(&done)))?;
+                }
             }
         }
         Ok(())
@@ -365,6 +372,20 @@ impl Args {
             (None, [(_, path), ..]) => format!("look at {}; -o FILE.rlwarp writes the stream of memory instructions", path.display()),
         }
     }
+}
+
+/// The instructions that kernels have executed, by class.
+fn mix(done: &Done) -> InstructionMix {
+    let mut mix = InstructionMix::default();
+    for row in &done.instructions {
+        let counts = ClassCounts {
+            warps: row.warps,
+            threads: row.threads,
+            float_operations: row.float_operations,
+        };
+        mix.add(row.class, &counts);
+    }
+    mix
 }
 
 fn repeats(done: &Done) -> String {
