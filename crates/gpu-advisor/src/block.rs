@@ -256,17 +256,26 @@ impl BlockAdvisor {
         let lanes = row.addresses.len() as u64;
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
-        let arrays = self.setup.arrays.len();
-        let array = self
-            .setup
-            .array(row.addresses.first().copied().unwrap_or(0));
-        site.array.merge(SiteObject::One(match array < arrays {
-            true => array as u32,
-            false => NO_OBJECT,
-        }));
+        let arrays = &self.setup.arrays;
+        let first = row.addresses.first().copied().unwrap_or(0);
+        // An instruction most often accesses one array, so its last one is looked at first.
+        let array = match site.array {
+            SiteObject::One(at) if arrays.get(at as usize).is_some_and(|it| it.holds(first)) => {
+                at as usize
+            }
+            _ => {
+                let array = self.setup.array(first);
+                site.array
+                    .merge(SiteObject::One(match array < arrays.len() {
+                        true => array as u32,
+                        false => NO_OBJECT,
+                    }));
+                array
+            }
+        };
         let of_arrays = &mut self.tally.arrays;
         if of_arrays.is_empty() {
-            of_arrays.resize(arrays + 1, BankCounts::default());
+            of_arrays.resize(arrays.len() + 1, BankCounts::default());
         }
         let sums = [
             &mut site.counts.shared,
