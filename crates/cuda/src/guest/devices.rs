@@ -6,6 +6,7 @@ use super::arrays;
 use super::blocks;
 use super::connection::{ask_number, device};
 use super::errors::returned;
+use super::graph_memory;
 use super::hook;
 use super::lock;
 use super::memory::store;
@@ -71,6 +72,7 @@ pub extern "C" fn cudaDeviceReset() -> u32 {
     returned(wait().and_then(|()| {
         blocks::clear();
         pools::clear();
+        graph_memory::clear();
         arrays::clear();
         textures::clear();
         ask_number(Operation::Reset, &[]).map(drop)
