@@ -145,6 +145,13 @@ static void by_hand(cudaStream_t stream)
     cudaGraphNode_t there;
     CHECK(cudaGraphNodeFindInClone(&there, kernel, copy_of));
     EXPECT(there != kernel, "a copy has the nodes of the original");
+    cudaGraph_t unrelated;
+    CHECK(cudaGraphCreate(&unrelated, 0));
+    CHECK(cudaGraphAddEmptyNode(&there, unrelated, nullptr, 0));
+    EXPECT_ERROR(cudaGraphNodeFindInClone(&there, host, unrelated), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaGraphNodeFindInClone(&there, there, copy_of), cudaErrorInvalidValue);
+    CHECK(cudaGraphDestroy(unrelated));
+    CHECK(cudaGraphNodeFindInClone(&there, kernel, copy_of));
     CHECK(cudaGraphInstantiate(&copied, copy_of, 0));
     run(copied, stream);
     EXPECT(out[7] == 49, "%g", out[7]);
@@ -271,6 +278,89 @@ static void captured_memory(cudaStream_t stream)
     EXPECT(during < after && after == before, "%zu, %zu, %zu bytes free", before, during, after);
 }
 
+/* A graph that takes memory, fills it with `value` and copies it to `out`. */
+static cudaGraph_t filling(cudaStream_t stream, int *out, int value)
+{
+    int *memory;
+    cudaGraph_t graph;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMallocAsync(&memory, N * sizeof *out, stream));
+    CHECK(cudaMemsetAsync(memory, value, N * sizeof *out, stream));
+    CHECK(cudaMemcpyAsync(out, memory, N * sizeof *out, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    return graph;
+}
+
+/* A graph that has another as a node has the memory of that too. */
+static void memory_of_a_child(cudaStream_t stream)
+{
+    int out[N], *other;
+    size_t before, after, all;
+    CHECK(cudaMemGetInfo(&before, &all));
+    cudaGraph_t inner = filling(stream, out, 1), outer;
+    cudaGraphNode_t node;
+    cudaGraphExec_t ready;
+    CHECK(cudaGraphCreate(&outer, 0));
+    CHECK(cudaGraphAddChildGraphNode(&node, outer, nullptr, 0, inner));
+    CHECK(cudaGraphDestroy(inner));
+    /* Would have the address of memory that the graph has given back. */
+    CHECK(cudaMalloc(&other, N * sizeof *out));
+    CHECK(cudaMemset(other, 5, N * sizeof *out));
+    CHECK(cudaGraphInstantiate(&ready, outer, 0));
+    CHECK(cudaGraphDestroy(outer));
+    run(ready, stream);
+    EXPECT(out[7] == 0x01010101, "%x", out[7]);
+    CHECK(cudaMemcpy(out, other, sizeof out, cudaMemcpyDeviceToHost));
+    EXPECT(out[7] == 0x05050505, "%x", out[7]);
+    CHECK(cudaFree(other));
+    CHECK(cudaGraphExecDestroy(ready));
+    CHECK(cudaMemGetInfo(&after, &all));
+    EXPECT(after == before, "%zu and %zu bytes free", before, after);
+}
+
+/* What is ready takes the memory of the graph that it is updated by, in place of its own. */
+static void memory_after_updates(cudaStream_t stream)
+{
+    int out[N];
+    size_t during, after, all;
+    cudaGraph_t graph = filling(stream, out, 1);
+    cudaGraphExec_t ready;
+    CHECK(cudaGraphInstantiate(&ready, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaMemGetInfo(&during, &all));
+    for (int round = 2; round < 5; round++) {
+        graph = filling(stream, out, round);
+        cudaGraphExecUpdateResultInfo result;
+        CHECK(cudaGraphExecUpdate(ready, graph, &result));
+        CHECK(cudaGraphDestroy(graph));
+        run(ready, stream);
+        EXPECT(out[7] == round * 0x01010101, "%x", out[7]);
+    }
+    CHECK(cudaMemGetInfo(&after, &all));
+    EXPECT(after == during, "%zu and %zu bytes free", during, after);
+    CHECK(cudaGraphExecDestroy(ready));
+}
+
+/* A reset takes the memory of graphs, whose end then leaves alone what has its address now. */
+static void graphs_after_a_reset()
+{
+    int out[N], *other;
+    size_t before, after, all;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    cudaGraph_t graph = filling(stream, out, 1);
+    CHECK(cudaDeviceReset());
+    CHECK(cudaMemGetInfo(&before, &all));
+    CHECK(cudaMalloc(&other, N * sizeof *out));
+    CHECK(cudaMemset(other, 5, N * sizeof *out));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaMemcpy(out, other, sizeof out, cudaMemcpyDeviceToHost));
+    EXPECT(out[7] == 0x05050505, "%x", out[7]);
+    CHECK(cudaFree(other));
+    CHECK(cudaMemGetInfo(&after, &all));
+    EXPECT(after == before, "%zu and %zu bytes free", before, after);
+}
+
 int main()
 {
     cudaStream_t stream;
@@ -278,7 +368,10 @@ int main()
     by_hand(stream);
     objects(stream);
     captured_memory(stream);
+    memory_of_a_child(stream);
+    memory_after_updates(stream);
     CHECK(cudaStreamDestroy(stream));
+    graphs_after_a_reset();
     printf("ok graph_nodes\n");
     return 0;
 }

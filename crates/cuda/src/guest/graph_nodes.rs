@@ -148,7 +148,20 @@ adding! {
     cudaGraphAddMemsetNode(node: *const FillNode) = Fill fill(node);
     cudaGraphAddHostNode(node: *const CallNode) = Call call(node);
     cudaGraphAddEmptyNode() = Empty Ok(Vec::new());
-    cudaGraphAddChildGraphNode(child: usize) = Graph graphs::work_of(child);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGraphAddChildGraphNode(
+    to: *mut usize,
+    graph: usize,
+    after: *const usize,
+    count: usize,
+    child: usize,
+) -> u32 {
+    // SAFETY: the program says how many it passes.
+    let after = unsafe { list(after, count) };
+    let handle = after.and_then(|after| graphs::add_child(graph, after, child));
+    returned(handle.and_then(|handle| store(to, handle)))
 }
 
 /// Functions that give a node other work, in its graph and in what was made ready of that: names,

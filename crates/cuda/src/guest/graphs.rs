@@ -51,6 +51,8 @@ pub struct Node {
     pub work: Vec<Work>,
     /// Those that it comes after, by their handles.
     pub after: BTreeSet<usize>,
+    /// The node of another graph that it was copied from (`cudaGraphClone`).
+    pub cloned_from: Option<usize>,
 }
 
 /// A graph: its nodes as they were made, and the memory that these take.
@@ -83,6 +85,7 @@ pub fn complete(parts: Parts) -> Result<usize, Status> {
         kind: node.kind,
         work: node.work.into_iter().collect(),
         after: node.after.into_iter().collect(),
+        cloned_from: None,
     });
     let (nodes, memory) = (nodes.collect(), parts.memory);
     GRAPHS.with(parts.graph, |graph| {
@@ -191,6 +194,7 @@ pub fn add_node(
                 kind,
                 work,
                 after: after.iter().copied().collect(),
+                cloned_from: None,
             });
             Ok(handle)
         }
@@ -198,9 +202,16 @@ pub fn add_node(
     })?
 }
 
-/// The work of a graph, for a node that is one.
-pub fn work_of(graph: usize) -> Result<Vec<Work>, Status> {
-    GRAPHS.with(graph, |graph| graph.work())?
+/// Adds a node that is a copy of another graph, whose memory and objects it needs; its handle.
+pub fn add_child(graph: usize, after: &[usize], child: usize) -> Result<usize, Status> {
+    let child = GRAPHS.with(child, |child| child.in_order())??;
+    let work = child.nodes.into_iter().flat_map(|node| node.work).collect();
+    let handle = add_node(graph, after, NodeKind::Graph, work)?;
+    GRAPHS.with(graph, |graph| {
+        graph.memory.extend(child.memory);
+        graph.objects.extend(child.objects);
+    })?;
+    Ok(handle)
 }
 
 /// Uses a node of a graph.
@@ -307,6 +318,7 @@ pub extern "C" fn cudaGraphClone(to: *mut usize, graph: usize) -> u32 {
         let own: BTreeMap<usize, usize> =
             nodes.map(|node| (node.handle, NODES.add(handle))).collect();
         for node in &mut copy.nodes {
+            node.cloned_from = Some(node.handle);
             node.handle = own[&node.handle];
             node.after = node.after.iter().map(|before| own[before]).collect();
         }
@@ -315,43 +327,48 @@ pub extern "C" fn cudaGraphClone(to: *mut usize, graph: usize) -> u32 {
     }))
 }
 
-/// The node of a copy that stands where one of the original does.
+/// The node of a copy of a graph that was copied from a node of the graph.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphNodeFindInClone(to: *mut usize, node: usize, copy: usize) -> u32 {
-    let found = NODES.with(node, |graph| *graph).and_then(|graph| {
-        let place = |graph: &mut WorkGraph| graph.nodes.iter().position(|it| it.handle == node);
-        let place = GRAPHS.with(graph, place)?.ok_or(Status::INVALID_VALUE)?;
-        let there = GRAPHS.with(copy, |copy| copy.nodes.get(place).map(|node| node.handle))?;
-        there.ok_or(Status::INVALID_VALUE)
+    let found = GRAPHS.with(copy, |copy| {
+        let mut nodes = copy.nodes.iter();
+        nodes
+            .find(|it| it.cloned_from == Some(node))
+            .map(|it| it.handle)
     });
-    returned(found.and_then(|found| store(to, found)))
+    returned(found.and_then(|found| store(to, found.ok_or(Status::INVALID_VALUE)?)))
 }
 
-/// Takes the work of a graph in place of that of a graph with the same nodes.
+/// Takes the work of a graph, with its memory and objects, in place of that of a graph with the
+/// same nodes.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphExecUpdate(ready: usize, graph: usize, result: *mut [usize; 3]) -> u32 {
     const TOPOLOGY_CHANGED: usize = 2;
     let new = GRAPHS.with(graph, |graph| graph.in_order());
     returned(new.and_then(|new| {
-        let new = new?;
+        let mut new = new?;
         let is_same = READY.with(ready, |old| {
             let kinds =
                 |graph: &WorkGraph| graph.nodes.iter().map(|it| it.kind).collect::<Vec<_>>();
             let is_same = kinds(old) == kinds(&new);
             if is_same {
-                let pairs = old.nodes.iter_mut().zip(new.nodes);
-                pairs.for_each(|(old, new)| old.work = new.work);
-                old.memory.extend(new.memory);
+                let pairs = old.nodes.iter_mut().zip(&mut new.nodes);
+                pairs.for_each(|(old, new)| std::mem::swap(&mut old.work, &mut new.work));
+                std::mem::swap(&mut old.memory, &mut new.memory);
+                std::mem::swap(&mut old.objects, &mut new.objects);
             }
             is_same
         })?;
+        // `new` has what was replaced. The end of an object runs a function of the program.
+        drop(new);
         let outcome = [if is_same { 0 } else { TOPOLOGY_CHANGED }, 0, 0];
         if !result.is_null() {
             store(result, outcome)?;
         }
-        match is_same {
-            true => Ok(()),
-            false => Err(Status::GRAPH_UPDATE),
+        if is_same {
+            Ok(())
+        } else {
+            Err(Status::GRAPH_UPDATE)
         }
     }))
 }
