@@ -157,23 +157,66 @@ fn jump_in_range(jumps: &[(usize, usize)]) -> bool {
     true
 }
 
-/// Gives a symbol of a loaded table another value; false if its page cannot be written.
-pub fn write_symbol(symbol: usize, value: u64) -> bool {
+/// Gives symbols of a loaded table other values, all of them or none: where each is, and its value.
+/// False if a page of theirs cannot be written.
+pub fn write_symbols(symbols: &[(usize, u64)]) -> bool {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
+    let mut written = Vec::new();
+    for &(symbol, value) in symbols {
+        if let Some(before) = write_symbol(&maps, symbol, value) {
+            written.push((symbol, before));
+            continue;
+        }
+        for (symbol, before) in written.into_iter().rev() {
+            // Its page was written a moment ago.
+            let _ = write_symbol(&maps, symbol, before);
+        }
+        return false;
+    }
+    true
+}
+
+/// Gives a symbol another value; the one before, or `None` if its page cannot be written.
+fn write_symbol(maps: &str, symbol: usize, value: u64) -> Option<u64> {
     const VALUE: usize = 8;
-    const READ_AND_WRITE: i32 = 3;
-    const READ: i32 = 1;
+    const WRITABLE: i32 = 2;
     let at = symbol + VALUE;
     let page = at & !(PAGE - 1);
     let bytes = (at + size_of::<u64>()).next_multiple_of(PAGE) - page;
-    // SAFETY: the table is in pages of a loaded file that the loader only reads.
+    let rights = rights_at(maps, at)?;
+    // SAFETY: the table is in pages of a loaded file that the loader only reads. Each keeps its
+    // rights meanwhile and afterwards: it may have code too, which other threads run.
     unsafe {
-        if mprotect(page as *mut c_void, bytes, READ_AND_WRITE) != 0 {
-            return false;
+        if mprotect(page as *mut c_void, bytes, rights | WRITABLE) != 0 {
+            return None;
         }
+        let before = (at as *const u64).read_unaligned();
         (at as *mut u64).write_unaligned(value);
-        mprotect(page as *mut c_void, bytes, READ);
+        mprotect(page as *mut c_void, bytes, rights);
+        Some(before)
     }
-    true
+}
+
+/// The rights of the page around an address, as `mprotect` takes them, by the system's list of
+/// mapped pages (`/proc/self/maps`).
+fn rights_at(maps: &str, address: usize) -> Option<i32> {
+    maps.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let (begin, end) = words.next()?.split_once('-')?;
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let is_around = (number(begin)?..number(end)?).contains(&address);
+        let letters = words.next().filter(|_| is_around)?.bytes();
+        Some(letters.fold(0, |rights, letter| {
+            rights
+                | match letter {
+                    b'r' => 1,
+                    b'w' => 2,
+                    b'x' => 4,
+                    _ => 0,
+                }
+        }))
+    })
 }
 
 /// Whether the program was made for CUDA 12: it has that runtime linked in, or names its library.
@@ -197,10 +240,21 @@ pub fn own_symbol(name: &CStr) -> Option<usize> {
     Some(own_function(own_handle()?, name)? as usize)
 }
 
+/// What the loader, or any library of the program, has by a name.
+pub fn symbol_of_any(name: &CStr) -> Option<*mut c_void> {
+    /// The handle that stands for all libraries.
+    const ALL: *mut c_void = std::ptr::null_mut();
+    symbol_in(ALL, name)
+}
+
 /// Our function of a name.
 pub fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a handle of a library that is loaded, and a string.
-    let found = unsafe { dlsym(own, name.as_ptr()) };
+    symbol_in(own, name)
+}
+
+fn symbol_in(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a handle of a library that is loaded, or of all, and a string.
+    let found = unsafe { dlsym(library, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
 

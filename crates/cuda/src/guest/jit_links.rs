@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
-use super::hook::write_symbol;
+use super::hook::write_symbols;
 use super::linking::{LinkedPart, is_device_runtime, linked_image};
 use super::lock;
 use super::modules::report_missing;
@@ -136,15 +136,13 @@ pub fn stand_in(table: &SymbolTable, base: u64) {
             symbols.push((symbol, (ours[index] as u64).wrapping_sub(base)));
         }
     }
-    if library.originals.len() != NAMES.len() + 2 {
+    if library.originals.len() != NAMES.len() + 2 || !write_symbols(&symbols) {
         return;
     }
+    // A call of ours waits for the lock until the library is known.
     match known {
         Some(number) => libraries[number] = library,
         None => libraries.push(library),
-    }
-    for (symbol, value) in symbols {
-        write_symbol(symbol, value);
     }
 }
 

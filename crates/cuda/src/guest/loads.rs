@@ -8,7 +8,7 @@
 //! - NVRTC: its machine code becomes PTX ([`give_ptx`]);
 //! - nvJitLink: so does its ([`jit_links`]).
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
 use super::hook::{self, JUMP_BYTES, REGISTER};
@@ -16,11 +16,6 @@ use super::jit_links;
 use super::lock;
 use super::python;
 use super::symbol_tables::{SymbolTable, tables_with};
-
-#[link(name = "c")]
-unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
 
 /// What the loader shows debuggers (`r_debug`).
 #[repr(C)]
@@ -40,11 +35,9 @@ const NVJITLINK: &[u8] = b"\0nvJitLinkCreate\0";
 /// The files that were mapped at the last change, by path and base, and the handle of this library.
 static SEEN: Mutex<(Vec<(Vec<u8>, u64)>, usize)> = Mutex::new((Vec::new(), 0));
 
-fn loader_state() -> Option<&'static LoaderState> {
-    // SAFETY: a string; a null handle stands for all libraries.
-    let state = unsafe { dlsym(std::ptr::null_mut(), c"_r_debug".as_ptr()) };
-    // SAFETY: the loader's structure, which is there for as long as the process.
-    unsafe { state.cast::<LoaderState>().as_ref() }
+/// What the loader shows debuggers. The loader changes it, so it is only read by its address.
+fn loader_state() -> Option<*const LoaderState> {
+    Some(hook::symbol_of_any(c"_r_debug")?.cast())
 }
 
 /// Looks at the libraries of the program, and from now on at those that it loads. `own` is the
@@ -52,11 +45,12 @@ fn loader_state() -> Option<&'static LoaderState> {
 pub fn begin(own: *mut c_void) {
     lock(&SEEN).1 = own as usize;
     look();
-    if let Some(state) = loader_state()
-        && is_empty_function(state.changed)
-    {
+    let Some(state) = loader_state() else { return };
+    // SAFETY: the loader's structure, which is there for as long as the process.
+    let to_change = unsafe { (&raw const (*state).changed).read_volatile() };
+    if is_empty_function(to_change) {
         let changed = changed as extern "C" fn() as usize;
-        hook::jump(&mut [(state.changed, changed)]);
+        hook::jump(&mut [(to_change, changed)]);
     }
 }
 
@@ -83,7 +77,10 @@ fn is_empty_function(address: usize) -> bool {
 
 /// Called by the loader.
 extern "C" fn changed() {
-    if loader_state().is_some_and(|state| state.change == 0) {
+    // SAFETY: as above. The loader has written it before this call.
+    let change =
+        |state: *const LoaderState| unsafe { (&raw const (*state).change).read_volatile() };
+    if loader_state().map(change) == Some(0) {
         look();
     }
 }

@@ -10,12 +10,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::hook;
 use super::lock;
-
-#[link(name = "c")]
-unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
 
 /// Calls that are kept: the innermost.
 pub const MAX_CALLS: usize = 64;
@@ -75,16 +71,11 @@ pub fn is_there() -> bool {
 }
 
 fn look_for_python() -> Option<Python> {
-    // SAFETY: a string; a null handle stands for all libraries.
-    let find = |name: &CStr| unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) } as usize;
     /// The function of a name, if there is one.
     macro_rules! function {
         ($name:literal) => {
-            match find($name) {
-                0 => return None,
-                // SAFETY: Python's function of that name has the type of the field.
-                address => unsafe { std::mem::transmute::<usize, _>(address) },
-            }
+            // SAFETY: Python's function of that name has the type of the field.
+            unsafe { std::mem::transmute::<usize, _>(hook::symbol_of_any($name)? as usize) }
         };
     }
     Some(Python {
