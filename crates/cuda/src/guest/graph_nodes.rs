@@ -45,8 +45,12 @@ pub struct CallNode {
 }
 
 /// What the program passes by its address.
-fn given<'a, T>(at: *const T) -> Result<&'a T, Status> {
-    // SAFETY: the program passes a structure, or null.
+///
+/// # Safety
+/// There is such a structure at the address, and nobody writes it while the reference is used; or
+/// the address is null.
+unsafe fn given<'a, T>(at: *const T) -> Result<&'a T, Status> {
+    // SAFETY: the caller's.
     unsafe { at.as_ref() }.ok_or(Status::INVALID_VALUE)
 }
 
@@ -64,7 +68,8 @@ pub unsafe fn list<'a, T>(at: *const T, count: usize) -> Result<&'a [T], Status>
 }
 
 fn launch(node: *const KernelNode) -> Result<Vec<Work>, Status> {
-    let node = given(node)?;
+    // SAFETY: the program passes a structure, or null, and does not change it during the call.
+    let node = unsafe { given(node) }?;
     if !node.extra.is_null() {
         report_missing("cudaKernelNodeParams with extra");
         return Err(Status::NOT_SUPPORTED);
@@ -86,7 +91,8 @@ fn copy_row(to: u64, from: u64, bytes: u64, direction: u32) -> Result<Vec<Work>,
 
 /// The work of a fill.
 pub fn fill(node: *const FillNode) -> Result<Vec<Work>, Status> {
-    let node = given(node)?;
+    // SAFETY: the program passes a structure, or null, and does not change it during the call.
+    let node = unsafe { given(node) }?;
     let bytes = node.width.checked_mul(node.element as usize);
     let bytes = bytes.filter(|_| matches!(node.element, 1 | 2 | 4));
     let filling = Filling {
@@ -101,7 +107,8 @@ pub fn fill(node: *const FillNode) -> Result<Vec<Work>, Status> {
 
 /// The work of a call.
 pub fn call(node: *const CallNode) -> Result<Vec<Work>, Status> {
-    let node = given(node)?;
+    // SAFETY: the program passes a structure, or null, and does not change it during the call.
+    let node = unsafe { given(node) }?;
     let function = node.function.ok_or(Status::INVALID_VALUE)?;
     Ok(vec![Work::Call(function, node.argument)])
 }
