@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,9 @@ use reuselens_io::{open_regular_file, text_of_bytes};
 
 /// Packages whose kernels run here, as far as they do: a module is one of these or in one of these.
 const PACKAGES: [&str; 6] = ["cuda", "cupy", "numba.cuda", "numba_cuda", "pycuda", "warp"];
-/// Options of Python whose next argument belongs to them.
-const WITH_VALUE: [&str; 3] = ["-W", "-X", "--check-hash-based-pycs"];
-/// Files of a program that are read, and bytes of each.
+/// The only option of Python of more than a letter whose next argument belongs to it.
+const LONG_WITH_VALUE: &str = "--check-hash-based-pycs";
+/// Files that are opened for a command in all, and bytes of each.
 const MOST_FILES: usize = 256;
 const MOST_BYTES: u64 = 4 << 20;
 
@@ -45,39 +46,105 @@ enum Start {
 /// whose first line names one, or another program that has either among its arguments. Files of
 /// Python among the arguments count too: `python3 -m pytest test_kernels.py`.
 ///
-/// Cost: up to 256 files are read, 4 MiB of each.
+/// Cost: up to 256 files are opened in all, those among them that turn out to be no scripts, and
+/// 4 MiB are read of each. For each module that they import, three names of files are looked up for
+/// each part of its name. What comes after that many files is not looked at.
 pub fn python_use(program: &Path, arguments: &[OsString]) -> Option<PythonUse> {
     let here = Path::new(".");
-    let found = match start(program, arguments)? {
-        Start::File(path) => in_files(vec![path]),
-        Start::Module(name) => in_files(files_of(here, &name)),
+    let mut search = FileSearch::default();
+    let found = match search.start(program, arguments)? {
+        Start::File(path) => search.in_files(vec![path]),
+        Start::Module(name) => search.in_files(files_of(here, &name)),
         Start::Text(text) => {
             let (found, waiting) = look("-c".to_owned(), &text, here);
-            found.or_else(|| in_files(waiting))
+            found.or_else(|| search.in_files(waiting))
         }
     };
     found.or_else(|| {
         let mut named = arguments.iter().map(PathBuf::from);
         named.find_map(|path| {
             let is_python = path.extension().is_some_and(|extension| extension == "py");
-            is_python.then(|| in_files(vec![path])).flatten()
+            is_python.then(|| search.in_files(vec![path])).flatten()
         })
     })
 }
 
-/// Where the Python of a command begins.
-fn start(program: &Path, arguments: &[OsString]) -> Option<Start> {
-    if is_python(program) {
-        return start_of_python(arguments);
+/// What was looked at for a command.
+#[derive(Default)]
+struct FileSearch {
+    /// The files that were looked through, or wait for that.
+    seen: BTreeSet<PathBuf>,
+    /// How many were opened.
+    opened: usize,
+}
+
+impl FileSearch {
+    /// Where the Python of a command begins: the command itself, or one of its arguments, is a
+    /// Python or a script for one.
+    fn start(&mut self, program: &Path, arguments: &[OsString]) -> Option<Start> {
+        let among = arguments.iter().enumerate();
+        let among = among.map(|(index, path)| (Path::new(path), &arguments[index + 1..]));
+        for (path, rest) in iter::once((program, arguments)).chain(among) {
+            if is_python(path) {
+                return start_of_python(rest);
+            }
+            if self.is_python_script(path) {
+                return Some(Start::File(path.to_owned()));
+            }
+        }
+        None
     }
-    if is_python_script(program) {
-        return Some(Start::File(program.to_owned()));
+
+    /// Whether a file is a script that its first line gives to a Python.
+    fn is_python_script(&mut self, path: &Path) -> bool {
+        let text = self.contents(path, 256);
+        let line = text.as_deref().and_then(|text| text.strip_prefix(b"#!"));
+        let line = line.and_then(|text| text.split(|&byte| byte == b'\n').next());
+        line.is_some_and(|line| {
+            let mut words = line.split(u8::is_ascii_whitespace);
+            words.any(|word| is_python(Path::new(OsStr::from_bytes(word))))
+        })
     }
-    let (first, rest) = arguments.split_first()?;
-    let path = Path::new(first);
-    match is_python(path) || is_python_script(path) {
-        true => start(path, rest),
-        false => start(Path::new(""), rest),
+
+    /// Looks through files, and those of their own modules.
+    fn in_files(&mut self, files: Vec<PathBuf>) -> Option<PythonUse> {
+        // Modules are found from the folder of the script on, wherever the one is that imports
+        // them.
+        let folder = files.first()?.parent()?.to_owned();
+        let mut waiting = VecDeque::new();
+        self.add(files, &mut waiting);
+        while let Some(path) = waiting.pop_front() {
+            let Some(text) = self.contents(&path, MOST_BYTES) else {
+                continue;
+            };
+            let (found, own) = look(path.display().to_string(), &text, &folder);
+            if found.is_some() {
+                return found;
+            }
+            self.add(own, &mut waiting);
+        }
+        None
+    }
+
+    /// Makes files that were not seen yet wait.
+    fn add(&mut self, files: Vec<PathBuf>, waiting: &mut VecDeque<PathBuf>) {
+        for path in files {
+            if self.seen.len() < MOST_FILES && self.seen.insert(path.clone()) {
+                waiting.push_back(path);
+            }
+        }
+    }
+
+    /// The first bytes of a file, unless too many were opened.
+    fn contents(&mut self, path: &Path, most: u64) -> Option<Vec<u8>> {
+        if self.opened == MOST_FILES {
+            return None;
+        }
+        self.opened += 1;
+        let (file, _) = open_regular_file(path).ok()?;
+        let mut text = Vec::new();
+        file.take(most).read_to_end(&mut text).ok()?;
+        Some(text)
     }
 }
 
@@ -91,17 +158,6 @@ fn is_python(path: &Path) -> bool {
     })
 }
 
-/// Whether a file is a script that its first line gives to a Python.
-fn is_python_script(path: &Path) -> bool {
-    let text = contents(path, 256);
-    let line = text.as_deref().and_then(|text| text.strip_prefix(b"#!"));
-    let line = line.and_then(|text| text.split(|&byte| byte == b'\n').next());
-    line.is_some_and(|line| {
-        let mut words = line.split(u8::is_ascii_whitespace);
-        words.any(|word| is_python(Path::new(OsStr::from_bytes(word))))
-    })
-}
-
 /// What a Python with these arguments runs; `None` for one that reads its program from elsewhere.
 fn start_of_python(arguments: &[OsString]) -> Option<Start> {
     let mut arguments = arguments.iter();
@@ -112,7 +168,7 @@ fn start_of_python(arguments: &[OsString]) -> Option<Start> {
             let main = path.join("__main__.py");
             return Some(Start::File(if main.is_file() { main } else { path }));
         }
-        if WITH_VALUE.contains(&text) {
+        if text == LONG_WITH_VALUE {
             arguments.next();
             continue;
         }
@@ -120,39 +176,18 @@ fn start_of_python(arguments: &[OsString]) -> Option<Start> {
         let Some(letters) = text.strip_prefix('-').filter(|it| !it.starts_with('-')) else {
             continue;
         };
-        let Some(at) = letters.find(['c', 'm']) else {
+        let Some(at) = letters.find(['c', 'm', 'W', 'X']) else {
             continue;
         };
         let value = match &letters[at + 1..] {
             "" => arguments.next()?.clone(),
             value => OsString::from(value),
         };
-        return Some(match letters.as_bytes()[at] {
-            b'c' => Start::Text(value.as_bytes().to_vec()),
-            _ => Start::Module(value.to_str()?.to_owned()),
-        });
-    }
-    None
-}
-
-/// Looks through files, and those of their own modules.
-fn in_files(files: Vec<PathBuf>) -> Option<PythonUse> {
-    let mut seen: BTreeSet<PathBuf> = files.iter().cloned().collect();
-    let mut waiting = VecDeque::from(files);
-    // Modules are found from the folder of the script on, wherever the one is that imports them.
-    let folder = waiting.front()?.parent()?.to_owned();
-    while let Some(path) = waiting.pop_front() {
-        let Some(text) = contents(&path, MOST_BYTES) else {
-            continue;
-        };
-        let (found, own) = look(path.display().to_string(), &text, &folder);
-        if found.is_some() {
-            return found;
-        }
-        for path in own {
-            if seen.len() < MOST_FILES && seen.insert(path.clone()) {
-                waiting.push_back(path);
-            }
+        match letters.as_bytes()[at] {
+            b'c' => return Some(Start::Text(value.as_bytes().to_vec())),
+            b'm' => return Some(Start::Module(value.to_str()?.to_owned())),
+            // The value is of a warning or of the implementation: `-Wignore::X`, `-X dev`.
+            _ => {}
         }
     }
     None
@@ -256,14 +291,6 @@ fn modules_of(statement: &str) -> Vec<String> {
     modules
 }
 
-/// The first bytes of a file.
-fn contents(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let (file, _) = open_regular_file(path).ok()?;
-    let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text).ok()?;
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
@@ -316,6 +343,12 @@ mod tests {
         assert_eq!(found(&["x.py", "-m", "y"]), "file x.py");
         assert_eq!(found(&["-X", "dev", "-u", "x.py"]), "file x.py");
         assert_eq!(found(&["-Im", "a.b", "x"]), "module a.b");
+        assert_eq!(found(&["-Wignore::cmd", "x.py"]), "file x.py");
+        assert_eq!(found(&["-Ximporttime", "-uW", "once", "x.py"]), "file x.py");
+        assert_eq!(
+            found(&["--check-hash-based-pycs", "always", "x.py"]),
+            "file x.py"
+        );
         assert_eq!(found(&["-c", "import cupy"]), "text import cupy");
         assert_eq!(found(&["-cimport cupy"]), "text import cupy");
         assert_eq!(found(&["--version"]), "nothing");
@@ -356,5 +389,33 @@ mod tests {
             "-c"
         );
         assert_eq!(use_of("python3", &["/nonexistent.py"]), None);
+    }
+
+    #[test]
+    fn long_commands_and_many_files_are_looked_at_up_to_a_bound() {
+        let folder = TempDir::new().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let main: String = (0..2 * MOST_FILES)
+            .map(|index| format!("import m{index}\n"))
+            .collect();
+        std::fs::write(path("main.py"), main).unwrap();
+        for index in 0..2 * MOST_FILES {
+            std::fs::write(path(&format!("m{index}.py")), "").unwrap();
+        }
+        let use_of = |arguments: &[OsString]| python_use(Path::new("starter"), arguments);
+        let main = path("main.py").into_os_string();
+        let command = ["python3".into(), main.clone()];
+        let cuda_in = |index: usize, text: &str| {
+            std::fs::write(path(&format!("m{index}.py")), text).unwrap();
+        };
+        cuda_in(MOST_FILES, "import cupy");
+        assert_eq!(use_of(&command), None);
+        cuda_in(10, "import cupy");
+        assert_eq!(use_of(&command).unwrap().module, "cupy");
+        // Each argument may be the Python.
+        let mut many = vec![OsString::from("none"); 200_000];
+        assert_eq!(use_of(&many), None);
+        many.extend(["python3".into(), "-cimport cupy".into()]);
+        assert_eq!(use_of(&many).unwrap().file, "-c");
     }
 }
