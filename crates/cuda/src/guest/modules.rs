@@ -1,7 +1,7 @@
 //! The modules of the program, with their kernels and variables. Its start-up code registers them;
 //! the analysing process gets a module when the program first uses something of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 
@@ -255,14 +255,18 @@ pub fn module_of(host: usize) -> Result<usize, Status> {
 
 /// The name of a kernel, as a string that stays for as long as the process.
 pub fn kernel_name(host: usize) -> Result<*const c_char, Status> {
-    static NAMES: Mutex<BTreeMap<usize, CString>> = Mutex::new(BTreeMap::new());
+    /// All names that were asked for: kernels of the same name have one string.
+    static NAMES: Mutex<BTreeSet<CString>> = Mutex::new(BTreeSet::new());
     let name = {
         let registry = lock(&REGISTRY);
         let named = registry.kernels.get(&host);
         named.ok_or(Status::INVALID_FUNCTION)?.name.clone()
     };
     let name = CString::new(name).map_err(|_| Status::UNKNOWN)?;
-    Ok(lock(&NAMES).entry(host).or_insert(name).as_ptr())
+    let mut names = lock(&NAMES);
+    names.insert(name.clone());
+    let kept = names.get(&name).ok_or(Status::UNKNOWN)?;
+    Ok(kept.as_ptr())
 }
 
 /// Permits launches of a kernel to add `bytes` of shared memory.
