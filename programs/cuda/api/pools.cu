@@ -99,6 +99,30 @@ static void limits(cudaStream_t stream)
     CHECK(cudaFreeAsync(data, stream));
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaMemPoolDestroy(pool));
+    EXPECT_ERROR(cudaMallocFromPoolAsync(&more, 64, pool, stream), cudaErrorInvalidValue);
+}
+
+/* The same, in a stream that is captured. */
+static void limits_of_graphs(cudaStream_t stream)
+{
+    cudaMemPool_t pool = made(64 << 20), ended = made(0);
+    CHECK(cudaMemPoolDestroy(ended));
+    void *data = nullptr, *none = nullptr;
+    cudaGraph_t graph;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    EXPECT_ERROR(cudaMallocFromPoolAsync(&none, 64, ended, stream), cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaMallocFromPoolAsync(&none, 65 << 20, pool, stream),
+                 cudaErrorMemoryAllocation);
+    CHECK(cudaMallocFromPoolAsync(&none, 0, pool, stream));
+    EXPECT(none == nullptr, "no bytes are at %p", none);
+    CHECK(cudaMallocFromPoolAsync(&data, 64, pool, stream));
+    CHECK(cudaFreeAsync(data, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    size_t count;
+    CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+    EXPECT(count == 2, "%zu nodes", count);
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaMemPoolDestroy(pool));
 }
 
 int main()
@@ -111,6 +135,7 @@ int main()
     books(stream);
     own_pools(stream);
     limits(stream);
+    limits_of_graphs(stream);
     CHECK(cudaStreamDestroy(stream));
     printf("ok pools\n");
     return 0;

@@ -42,13 +42,23 @@ impl Pool {
         }
     }
 
-    fn takes(&mut self, bytes: u64) -> Result<(), Status> {
+    /// Bytes that are used when the pool gives this many more.
+    fn used_with(&self, bytes: u64) -> Result<u64, Status> {
         let used = self.used.checked_add(bytes);
         let used = used.filter(|&used| used <= self.limit);
-        self.used = used.ok_or(Status::MEMORY_ALLOCATION)?;
+        used.ok_or(Status::MEMORY_ALLOCATION)
+    }
+
+    fn takes(&mut self, bytes: u64) -> Result<(), Status> {
+        self.used = self.used_with(bytes)?;
         self.high = self.high.max(self.used);
         self.reserved_high = self.reserved_high.max(self.used);
         Ok(())
+    }
+
+    /// It may have been emptied by a reset of the device since it gave the bytes.
+    fn gets_back(&mut self, bytes: u64) {
+        self.used = self.used.saturating_sub(bytes);
     }
 }
 
@@ -82,28 +92,35 @@ impl Pools {
     }
 }
 
-/// Takes memory from a pool; without one, from that of the device.
+/// Takes memory from a pool; without one, from that of the device. What a graph takes while it is
+/// captured is not of a pool, but has to fit in it.
 fn allocate(pool: Option<usize>, bytes: u64, stream: usize) -> Result<u64, Status> {
     fatal()?;
-    if captures::is_captured(stream) {
+    let is_captured = captures::is_captured(stream);
+    let handle = {
+        let mut pools = lock(&POOLS);
+        let handle = pool.unwrap_or(pools.current);
+        let pool = pools.pool(handle)?;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        if is_captured {
+            pool.used_with(bytes)?;
+        } else {
+            pool.takes(bytes)?;
+        }
+        handle
+    };
+    if is_captured {
         let (block, address) = GraphBlock::new(bytes)?;
         captures::keep_memory(stream, block);
         return Ok(address);
     }
-    let handle = {
-        let mut pools = lock(&POOLS);
-        let handle = pool.unwrap_or(pools.current);
-        if bytes == 0 {
-            return pools.pool(handle).map(|_| 0);
-        }
-        pools.pool(handle)?.takes(bytes)?;
-        handle
-    };
     let address = allocate_on_device(bytes, 1, AllocationKind::StreamOrdered);
     let mut pools = lock(&POOLS);
     match address {
         Ok(address) => _ = pools.blocks.insert(address, (handle, bytes)),
-        Err(_) => pools.pool(handle)?.used -= bytes,
+        Err(_) => pools.pool(handle)?.gets_back(bytes),
     }
     address
 }
@@ -114,7 +131,7 @@ pub fn freed(address: u64) {
     if let Some((handle, bytes)) = pools.blocks.remove(&address)
         && let Ok(pool) = pools.pool(handle)
     {
-        pool.used -= bytes;
+        pool.gets_back(bytes);
     }
 }
 
