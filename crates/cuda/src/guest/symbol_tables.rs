@@ -47,31 +47,35 @@ pub struct FunctionSymbol<'a> {
 /// The tables of a file that have one of some names, each with a zero before and after it; `None`
 /// if the file cannot be read.
 pub fn tables_with(path: &[u8], wanted: &[&[u8]]) -> Option<Vec<SymbolTable>> {
-    const SYMBOLS: u32 = 2;
-    const DYNAMIC_SYMBOLS: u32 = 11;
     let file = File::open(OsStr::from_bytes(path)).ok()?;
     let head = read(&file, 0, 64)?;
     let bytes = u64::from(u16_at(&head, 60)?) * SECTION_BYTES as u64;
     let sections = read(&file, u64_at(&head, 40)?, bytes)?;
-    let mut tables = Vec::new();
-    for section in sections.chunks_exact(SECTION_BYTES) {
-        let kind = u32_at(section, 4)?;
-        if !matches!(kind, SYMBOLS | DYNAMIC_SYMBOLS) {
-            continue;
-        }
-        let names = u32_at(section, 40)? as usize;
-        let names = sections.get(SECTION_BYTES * names..)?;
-        let names = read(&file, u64_at(names, 24)?, u64_at(names, 32)?)?;
-        if wanted.iter().any(|name| contains(&names, name)) {
-            tables.push(SymbolTable {
-                is_dynamic: kind == DYNAMIC_SYMBOLS,
-                address: u64_at(section, 16)?,
-                names,
-                symbols: read(&file, u64_at(section, 24)?, u64_at(section, 32)?)?,
-            });
-        }
+    let tables = sections.chunks_exact(SECTION_BYTES);
+    let tables = tables.filter_map(|section| table_in(&file, &sections, section, wanted));
+    Some(tables.collect())
+}
+
+/// The table in a section; `None` if it is no table of symbols, has none of the names, or is too
+/// large or broken.
+fn table_in(file: &File, sections: &[u8], section: &[u8], wanted: &[&[u8]]) -> Option<SymbolTable> {
+    const SYMBOLS: u32 = 2;
+    const DYNAMIC_SYMBOLS: u32 = 11;
+    let kind = u32_at(section, 4)?;
+    if !matches!(kind, SYMBOLS | DYNAMIC_SYMBOLS) {
+        return None;
     }
-    Some(tables)
+    let names = u32_at(section, 40)? as usize;
+    let names = sections.get(SECTION_BYTES * names..)?;
+    let names = read(file, u64_at(names, 24)?, u64_at(names, 32)?)?;
+    let has_wanted = wanted.iter().any(|name| contains(&names, name));
+    has_wanted.then_some(())?;
+    Some(SymbolTable {
+        is_dynamic: kind == DYNAMIC_SYMBOLS,
+        address: u64_at(section, 16)?,
+        names,
+        symbols: read(file, u64_at(section, 24)?, u64_at(section, 32)?)?,
+    })
 }
 
 fn read(file: &File, at: u64, bytes: u64) -> Option<Vec<u8>> {
