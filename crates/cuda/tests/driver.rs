@@ -51,7 +51,7 @@ fn compilers_that_a_program_loads_give_ptx_for_machine_code() {
     let (ended, refused, kernels) = (ran.ended, ran.refused, ran.kernels);
     assert!(ended.success(), "{ended} {refused:?}");
     assert!(refused.messages.is_empty(), "{refused:?}");
-    assert_eq!((kernels.len(), kernels[0].launches), (1, 6));
+    assert_eq!((kernels.len(), kernels[0].launches), (1, 20));
 }
 
 #[test]

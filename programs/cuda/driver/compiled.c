@@ -53,7 +53,24 @@ static void seven(const void *image)
 
 typedef int (*create_function)(void **, unsigned, const char **);
 
-/* Links the caller with the callee, of which the latter may be code to be optimised. */
+/* A fat binary of one image, PTX, whose bytes `bytes` says afterwards. */
+static char *fat_binary(const char *text, size_t *bytes)
+{
+    enum { CONTAINER = 16, IMAGE = 64 };
+    unsigned long long length = (strlen(text) + 8) / 8 * 8, all = IMAGE + length;
+    *bytes = CONTAINER + all;
+    char *binary = calloc(1, *bytes), *image = binary + CONTAINER;
+    memcpy(binary, (unsigned[]){0xba55ed50, CONTAINER << 16 | 1}, 8);
+    memcpy(binary + 8, &all, 8);
+    memcpy(image, (unsigned[]){0x101 << 16 | 1, IMAGE}, 8);
+    memcpy(image + 8, &length, 8);
+    memcpy(image + 28, (unsigned[]){90}, 4);
+    strcpy(image + IMAGE, text);
+    return binary;
+}
+
+/* Links the caller with the callee, of which the latter may be code to be optimised (3, or 4 in a
+ * fat binary). */
 static void linked(const char *create, int kind, const char *option)
 {
     int (*add)(void *, int, const void *, size_t, const char *) = find("nvJitLinkAddData");
@@ -65,9 +82,14 @@ static void linked(const char *create, int kind, const char *option)
     void *link;
     EXPECT(((create_function)find(create))(&link, option ? 2 : 1, options) == 0);
     EXPECT(add(link, 2, CALLER, strlen(CALLER) + 1, "caller") == 0);
-    EXPECT(add(link, kind, CALLEE, strlen(CALLEE) + 1, "callee") == 0);
-    EXPECT(add(link, 6, "an archive", 10, "archive") == 8);
     size_t bytes;
+    char *binary = fat_binary(CALLEE, &bytes);
+    if (kind == 4)
+        EXPECT(add(link, kind, binary, bytes, "callee") == 0);
+    else
+        EXPECT(add(link, kind, CALLEE, strlen(CALLEE) + 1, "callee") == 0);
+    free(binary);
+    EXPECT(add(link, 6, "an archive", 10, "archive") == 8);
     EXPECT(size(link, &bytes) != 0);
     EXPECT(complete(link) == 0);
     EXPECT(size(link, &bytes) == 0 && bytes > strlen(CALLER));
@@ -75,13 +97,16 @@ static void linked(const char *create, int kind, const char *option)
     EXPECT(text(link, image) == 0);
     EXPECT(destroy(&link) == 0 && link == NULL);
     seven(image);
-    /* Linked once more, as the machine code that it seems to be. */
-    EXPECT(((create_function)find(create))(&link, 1, options) == 0);
-    EXPECT(add(link, 1, image, bytes, "linked") == 0);
-    EXPECT(complete(link) == 0 && size(link, &bytes) == 0);
-    image = realloc(image, bytes);
-    EXPECT(text(link, image) == 0 && destroy(&link) == 0);
-    seven(image);
+    /* Linked once more, as the machine code that it seems to be, a fat binary, and anything. */
+    const int kinds[] = {1, 4, 10};
+    for (int i = 0; i < 3; i++) {
+        EXPECT(((create_function)find(create))(&link, 1, options) == 0);
+        EXPECT(add(link, kinds[i], image, bytes, "linked") == 0);
+        EXPECT(complete(link) == 0 && size(link, &bytes) == 0);
+        image = realloc(image, bytes);
+        EXPECT(text(link, image) == 0 && destroy(&link) == 0);
+        seven(image);
+    }
     free(image);
 }
 
@@ -104,6 +129,8 @@ int main(int argc, char **argv)
     linked("nvJitLinkCreate", 2, NULL);
     linked("__nvJitLinkCreate_13_0", 2, NULL);
     linked("nvJitLinkCreate", 3, "-lto");
+    linked("nvJitLinkCreate", 4, NULL);
+    linked("nvJitLinkCreate", 4, "-lto");
     void *none;
     EXPECT(((create_function)find("nvJitLinkCreate"))(&none, 0, NULL) == 1);
     return 0;

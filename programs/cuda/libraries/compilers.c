@@ -1,6 +1,6 @@
 /* What NVRTC and nvJitLink are to a program, as far as this tests it: each function says in its
- * result which one it is. nvJitLink takes PTX, and code to be optimised (3), of which it makes PTX
- * if it is asked to; its machine code is of no use. */
+ * result which one it is. nvJitLink takes PTX, and code to be optimised (3; 4 in a fat binary
+ * of one image), of which it makes PTX if it is asked to; its machine code is of no use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +29,8 @@ int nvrtcGetCUBIN(void *program, char *text)
 }
 
 enum { OPTIONS = 1, INCOMPLETE = 2 };
+/* Bytes of the heads of a fat binary and its image. */
+enum { HEADS = 16 + 64 };
 
 struct link {
     int makes_ptx, is_complete;
@@ -55,9 +57,11 @@ int nvJitLinkAddData(struct link *link, int kind, const char *data, size_t bytes
     (void)name;
     if (kind == 3)
         strncat(link->text, data, bytes);
+    if (kind == 4)
+        strcat(link->text, data + HEADS);
     if (kind == 2 && data[bytes - 1] != 0)
         return 12;
-    return kind == 2 || kind == 3 ? 0 : 8;
+    return kind >= 2 && kind <= 4 ? 0 : 8;
 }
 
 int nvJitLinkAddFile(struct link *link, int kind, const char *name)

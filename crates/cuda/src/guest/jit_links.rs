@@ -31,6 +31,7 @@ const MACHINE_CODE: u32 = 1;
 const PTX: u32 = 2;
 const FAT_BINARY: u32 = 4;
 const LIBRARY: u32 = 6;
+const ANY: u32 = 10;
 
 /// The functions that ours take the place of.
 const NAMES: [&str; 7] = [
@@ -234,11 +235,13 @@ extern "C" fn add_data<const L: usize>(
     // A link that gives PTX takes nothing but code to be optimised.
     let optimises = with_link::<L, _>(handle, |link| link.optimises) == Some(true);
     let is_kept_back = |part: &LinkedPart| optimises && matches!(part, LinkedPart::Ptx(_));
+    // What was given as machine code earlier is PTX, or several pieces.
+    let is_mapped = matches!(kind, MACHINE_CODE | FAT_BINARY | ANY);
     for part in parts.iter().filter(|part| !is_kept_back(part)) {
         let status = match part {
-            // What was given as machine code earlier is PTX: text, whose zero is a part of it.
-            LinkedPart::Ptx(text) if kind == MACHINE_CODE => add(PTX, &[text, &b"\0"[..]].concat()),
-            LinkedPart::FatBinary(all) if kind == MACHINE_CODE => add(FAT_BINARY, all),
+            // As text, whose zero is a part of it.
+            LinkedPart::Ptx(text) if is_mapped => add(PTX, &[text, &b"\0"[..]].concat()),
+            LinkedPart::FatBinary(all) if is_mapped => add(FAT_BINARY, all),
             _ => add(kind, data),
         };
         if status != SUCCESS {
@@ -248,7 +251,11 @@ extern "C" fn add_data<const L: usize>(
     if parts.is_empty() {
         return add(kind, data);
     }
-    with_link::<L, _>(handle, |link| link.parts.extend(parts));
+    // What the library took is in the PTX that it makes when it optimises.
+    let kept = parts
+        .into_iter()
+        .filter(|part| !optimises || is_kept_back(part));
+    with_link::<L, _>(handle, |link| link.parts.extend(kept));
     SUCCESS
 }
 
