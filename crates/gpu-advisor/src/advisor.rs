@@ -232,11 +232,7 @@ impl Advisor {
     fn kernel(&mut self, launch: &Launch, call_path: u32) -> usize {
         let key = (launch.kernel.clone(), call_path);
         let numbers = self.numbers.entry(key).or_default();
-        // Launches of one kernel share their sites.
-        let same = |&&number: &&usize| {
-            let known = &self.kernels[number].sites;
-            Arc::ptr_eq(known, &launch.sites) || *known == launch.sites
-        };
+        let same = |&&number: &&usize| self.kernels[number].has_code_of(launch);
         if let Some(&number) = numbers.iter().find(same) {
             return number;
         }

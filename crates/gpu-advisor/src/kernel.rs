@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct KernelTotals {
     name: String,
     call_path: u32,
-    pub sites: Arc<[KernelSite]>,
+    sites: Arc<[KernelSite]>,
     arrays: Arc<[SharedArray]>,
     /// By the site: whether it is a load that passes the L1 by. Empty if none is.
     pub bypassing: Arc<[bool]>,
@@ -74,6 +74,14 @@ impl KernelTotals {
             shared_bytes: 0,
             has_counts: false,
         }
+    }
+
+    /// Whether a launch has the same instructions and shared arrays, so that their numbers mean the
+    /// same in both. Launches of one kernel most often share both lists.
+    pub fn has_code_of(&self, launch: &Launch) -> bool {
+        let has_sites = Arc::ptr_eq(&self.sites, &launch.sites) || self.sites == launch.sites;
+        let has_arrays = Arc::ptr_eq(&self.arrays, &launch.arrays) || self.arrays == launch.arrays;
+        has_sites && has_arrays
     }
 
     /// Whether a launch was added: one that ended or was stopped, not one that was abandoned.

@@ -102,7 +102,8 @@ pub struct Launch {
     /// What a block uses; `None` if it is not known.
     pub used: Option<BlockUse>,
     /// The arrays in the shared memory of a block, by their addresses; empty if they are not known.
-    /// They do not overlap. Launches of one kernel share them where they can.
+    /// They do not overlap: one whose bytes the launch decides is the last. Launches of one kernel
+    /// share them where they can.
     pub arrays: Arc<[SharedArray]>,
     /// The kernel's memory instructions, in their order in the code. Empty if the code is not
     /// known: sites' numbers are still in the order of the code then. Launches of one kernel share
@@ -120,6 +121,16 @@ impl Launch {
     /// Warps of a block; the last may not be full.
     pub const fn warps(&self) -> u64 {
         self.block.count().div_ceil(crate::LANES as u64)
+    }
+
+    /// Whether the arrays in shared memory are in the order of their addresses, and do not overlap.
+    pub(crate) fn has_separate_arrays(&self) -> bool {
+        self.arrays.windows(2).all(|pair| {
+            let end = pair[0]
+                .bytes
+                .and_then(|bytes| pair[0].start.checked_add(bytes));
+            end.is_some_and(|end| end <= pair[1].start)
+        })
     }
 
     /// Whether the kernel may have a memory instruction with this number.

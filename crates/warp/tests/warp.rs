@@ -66,12 +66,12 @@ fn stream() -> impl Strategy<Value = WarpStream> {
     prop::collection::vec((block_use(), batches), 0..3).prop_map(|launches| {
         let mut stream = WarpStream::new();
         for (used, batches) in launches {
+            let arrays = used.map_or(0, |used| used.static_shared % 4);
             let array = |at: u64| SharedArray {
                 name: format!("a{at}"),
                 start: at << 40,
-                bytes: (at > 0).then_some(u64::MAX - at),
+                bytes: (at + 1 < arrays).then_some((1 << 40) - at),
             };
-            let arrays = used.map_or(0, |used| used.static_shared % 4);
             let launch = Launch {
                 used,
                 arrays: (0..arrays).map(array).collect(),

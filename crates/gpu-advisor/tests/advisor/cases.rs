@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use reuselens_gpu_advisor::{
-    AdvisorOptions, BypassInputs, KernelReport, LaunchContext, wavefronts,
+    Advisor, AdvisorOptions, BypassInputs, KernelReport, LaunchContext, wavefronts,
 };
-use reuselens_warp::WarpKind;
+use reuselens_warp::{Launch, SharedArray, Space, WarpBatch, WarpKind, WarpSink};
 use toml::Value;
 
 use crate::support::{Record, analyse, launch, request};
@@ -142,4 +142,39 @@ fn bypass_advice_is_the_formula() {
         let expected = number(&case, "advice") as u32;
         assert_eq!(inputs.advice(), expected, "{}", text(&case, "name"));
     }
+}
+
+/// Launches of one name, as a stream may have them, with shared arrays at these addresses: the
+/// numbers of the one's arrays do not mean the arrays of the other.
+#[test]
+fn launches_with_other_shared_arrays_are_another_kernel() {
+    let array = |start: u64| SharedArray {
+        name: format!("at{start}"),
+        start,
+        bytes: Some(128),
+    };
+    let record = |start: u64| Record {
+        space: Space::Shared,
+        ..load(1, u32::MAX, 4, start, 4)
+    };
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    for starts in [&[][..], &[0, 128], &[], &[128]] {
+        let launch = Launch {
+            arrays: starts.iter().copied().map(array).collect(),
+            ..launch(1, 32)
+        };
+        let mut batch = WarpBatch::new();
+        batch.push_row(&record(128).row());
+        advisor.launch(&launch).unwrap();
+        advisor.batch(&batch).unwrap();
+    }
+    let reports = advisor.finish();
+    let found = reports.iter().map(|report| {
+        let arrays = report.shared_arrays.iter();
+        let names = arrays.map(|it| it.array.as_ref().map(|array| array.name.as_str()));
+        (names.collect::<Vec<_>>(), report.banks.all().requests)
+    });
+    let named = Some("at128");
+    let expected = [(vec![None], 2), (vec![named], 1), (vec![named], 1)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }

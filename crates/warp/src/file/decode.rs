@@ -140,14 +140,20 @@ fn launch(cursor: &mut Cursor<'_>, kind: u8) -> Result<Launch, Damage> {
         };
         sites.push(KernelSite { place, text, calls });
     }
-    Ok(Launch {
+    let launch = Launch {
         kernel,
         grid,
         block,
         used,
         arrays,
         sites: sites.into(),
-    })
+    };
+    if !launch.has_separate_arrays() {
+        return Err(Damage(
+            "the shared arrays of a kernel overlap, or are not in their order",
+        ));
+    }
+    Ok(launch)
 }
 
 fn block_use(cursor: &mut Cursor<'_>) -> Result<BlockUse, Damage> {
@@ -172,11 +178,6 @@ fn shared_arrays(cursor: &mut Cursor<'_>) -> Result<Arc<[SharedArray]>, Damage> 
             start: cursor.number()?,
             bytes: cursor.number()?.checked_sub(1),
         });
-    }
-    if !arrays.is_sorted_by_key(|array| array.start) {
-        return Err(Damage(
-            "the shared arrays of a kernel are not in their order",
-        ));
     }
     Ok(arrays.into())
 }
@@ -312,4 +313,58 @@ fn addresses(
         address = address.wrapping_add(predicted.stride);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::encode;
+
+    /// Why a launch with arrays at these places, of these bytes, is refused.
+    fn refusal(places: &[(u64, Option<u64>)]) -> Option<String> {
+        let array = |&(start, bytes): &(u64, Option<u64>)| SharedArray {
+            name: "a".to_owned(),
+            start,
+            bytes,
+        };
+        let launch = Launch {
+            kernel: "k".to_owned(),
+            grid: Extent::line(1),
+            block: Extent::line(32),
+            used: Some(BlockUse::default()),
+            arrays: places.iter().map(array).collect(),
+            sites: Arc::default(),
+        };
+        let mut plain = Vec::new();
+        encode::launch(&mut plain, &launch);
+        let (mut memory, mut batch) = (Memory::default(), WarpBatch::new());
+        match piece(&mut Cursor::new(&plain, 0), &mut memory, None, &mut batch) {
+            Ok(DecodedPiece::Launch(back)) => {
+                assert_eq!(back, launch);
+                None
+            }
+            Ok(DecodedPiece::Batch) => panic!("a launch became a batch"),
+            Err(Damage(why)) => Some(why.to_owned()),
+        }
+    }
+
+    #[test]
+    fn launch_with_overlapping_arrays_is_refused() {
+        for places in [
+            [(0, Some(16)), (15, Some(1))],
+            [(16, Some(4)), (0, Some(4))],
+            [(0, None), (64, Some(4))],
+            [(8, Some(u64::MAX - 1)), (64, Some(4))],
+        ] {
+            let why = refusal(&places).expect("arrays that overlap");
+            assert!(why.contains("overlap"), "{places:?}: {why}");
+        }
+        for places in [
+            [(0, Some(16)), (16, None)],
+            [(0, Some(0)), (0, Some(4))],
+            [(4, Some(4)), (64, Some(4))],
+        ] {
+            assert_eq!(refusal(&places), None, "{places:?}");
+        }
+    }
 }
