@@ -62,8 +62,9 @@ pub struct GpuModel {
 const OWN: &str = "own GPU";
 /// The most SMs of a GPU with sizes of its own.
 const MOST_SMS: u32 = 4096;
-/// The most bytes of its caches.
-const MOST_CACHE: u64 = 64 << 30;
+/// The most bytes of its caches, those of all SMs together: the cache model has 8 bytes for each
+/// line of 128.
+const MOST_CACHE: u64 = 16 << 30;
 
 impl GpuModel {
     /// The GPUs that have a name, the newest first.
@@ -261,7 +262,7 @@ impl FromStr for GpuModel {
                 (None, _) => return Err(format!("'{part}' is no size: write l1=…, l2=… or sms=…")),
             }
         }
-        Ok(model)
+        model.has_possible_caches().map(|()| model)
     }
 }
 
@@ -295,7 +296,11 @@ impl GpuModel {
             "l1" => self.l1.bytes = bytes(128)?,
             "l2" => self.l2.bytes = bytes(128)?,
             "shared" => {
-                self.shared_per_sm = bytes(0)?;
+                // A block without shared memory of its own must fit.
+                let least = self
+                    .shared_reserved
+                    .next_multiple_of(self.shared_granularity);
+                self.shared_per_sm = bytes(least)?;
                 self.shared_per_block = self.shared_per_sm;
             }
             "sms" => self.sms = number()?,
@@ -309,6 +314,25 @@ impl GpuModel {
         }
         self.name = OWN;
         Ok(())
+    }
+
+    /// Refuses caches that the cache model has no memory for.
+    fn has_possible_caches(&self) -> Result<(), String> {
+        let (l1, l2) = (self.l1.bytes, self.l2.bytes);
+        // Each size is at most 2^34, and there are at most 2^12 SMs.
+        let total = l1 * u64::from(self.sms) + l2;
+        if total <= MOST_CACHE {
+            return Ok(());
+        }
+        let sms = counted(self.sms.into(), "SM", "SMs");
+        Err(format!(
+            "{sms} with {} of L1 each and {} of L2 have {} of caches, more than the {} that can be \
+             modelled: write smaller sizes, as in l1=128K,l2=40M,sms=108",
+            Bytes(l1),
+            Bytes(l2),
+            Bytes(total),
+            Bytes(MOST_CACHE)
+        ))
     }
 }
 
@@ -347,14 +371,32 @@ mod tests {
             ("", "there is no model of ''"),
             ("volta", "write one of blackwell, hopper, ada"),
             ("l3=4M", "'l3' is no size of a GPU"),
-            ("l1=4", "l1=4 is 4 B: it is 128 B to 64 GiB"),
-            ("l2=1T", "it is 128 B to 64 GiB"),
+            ("l1=4", "l1=4 is 4 B: it is 128 B to 16 GiB"),
+            ("l2=1T", "it is 128 B to 16 GiB"),
+            ("l2=16G", "more than the 16 GiB that can be modelled: write"),
+            (
+                "sms=4096,l1=16G",
+                "4,096 SMs with 16 GiB of L1 each and 50 MiB of L2",
+            ),
+            ("shared=0", "shared=0 is 0 B: it is 1 KiB to 16 GiB"),
+            ("ampere,shared=1023", "it is 1 KiB to"),
             ("l2=x", "l2=x: "),
             ("sms=0", "it is a number from 1 to 4096"),
             ("sms=1,ada", "'ada' is no size"),
         ] {
             let error = text.parse::<GpuModel>().unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn smallest_shared_memory_and_largest_caches_are_taken() {
+        for text in ["shared=1K", "pascal,shared=0"] {
+            let model: GpuModel = text.parse().unwrap();
+            assert!(model.blocks_by_shared(0) > 0, "{text}");
+        }
+        for text in ["sms=4096,l1=3M,l2=4G", "l1=15G,sms=1,l2=1G"] {
+            assert!(text.parse::<GpuModel>().is_ok(), "{text}");
         }
     }
 
