@@ -122,9 +122,9 @@ impl HostAccesses {
         ]
     }
 
-    /// What the tables leave out, as a sentence.
-    pub(super) fn left_out_text(&self) -> String {
-        let left_out = &self.lines_left_out;
+    /// What a table leaves out, as a sentence; `left_out` is the sum of the table's kind, which for
+    /// lines is another than for objects.
+    pub(super) fn left_out_text(&self, left_out: &HostSum) -> String {
         format!(
             "Left out are the library that stands in for CUDA's and the dynamic loader: {} of {} \
              accesses, and {} of {} misses.",
@@ -320,6 +320,45 @@ fn origin(ledger: &Ledger, number: u32) -> Option<Vec<FileOffset>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::tests::{OPTIONS, run};
+    use crate::gpu::{GpuPageOptions, SummedRun, gpu_page, gpu_text};
+
+    #[test]
+    fn lines_and_objects_state_their_own_sums_of_what_is_left_out() {
+        let left_out = |accesses, misses| HostSum {
+            accesses,
+            misses,
+            ..HostSum::default()
+        };
+        let run = GpuRun {
+            host: Some(HostAccesses {
+                accesses: 900,
+                misses: 80,
+                lines_left_out: left_out(31, 17),
+                objects_left_out: left_out(22, 13),
+                ..HostAccesses::default()
+            }),
+            ..run(&[128])
+        };
+        let run = SummedRun::of(&run);
+        let page = gpu_page(&run, &GpuPageOptions::default());
+        for shown in [gpu_text(&run, &OPTIONS), page] {
+            let words: Vec<&str> = shown.split_whitespace().collect();
+            let shown = words.join(" ");
+            let place = |text: &str| {
+                shown
+                    .find(text)
+                    .unwrap_or_else(|| panic!("{text}: {shown}"))
+            };
+            let lines = place("31 of 900 accesses, and 17 of 80 misses");
+            let objects = place("22 of 900 accesses, and 13 of 80 misses");
+            let (of_lines, of_objects) = (
+                place("Source lines of the host"),
+                place("Data objects of the host"),
+            );
+            assert_eq!(lines < objects, of_lines < of_objects);
+        }
+    }
 
     #[test]
     fn loader_and_stand_in_are_left_out() {

@@ -171,7 +171,7 @@ impl KernelNames for Names {
 }
 
 /// A run whose launches have these strides; each has a call path of its own.
-fn run(strides: &[u64]) -> GpuRun {
+pub(super) fn run(strides: &[u64]) -> GpuRun {
     let mut advisor = Advisor::new(AdvisorOptions::default());
     let mut ledger = Ledger::default();
     let mut call_paths = vec![Vec::new()];
@@ -231,7 +231,7 @@ fn parsed(summed: &SummedRun<'_>) -> Value {
     serde_json::from_str(&gpu_json(summed)).unwrap()
 }
 
-const OPTIONS: GpuTextOptions = GpuTextOptions {
+pub(super) const OPTIONS: GpuTextOptions = GpuTextOptions {
     top: 5,
     width: 110,
     color: false,

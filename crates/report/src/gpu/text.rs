@@ -231,6 +231,7 @@ impl Writer<'_> {
         let cells: Vec<_> = lines.map(|sum| host.line_row(sum)).collect();
         let heads = host.line_heads();
         table(out, &columns(&heads, &[0]), &cells, self.width, self.paint);
+        self.soft(out, &host.left_out_text(&host.lines_left_out));
         let title = "Data objects of the host by misses";
         heading(out, title, "", self.width, self.paint);
         let short = ShortNames::of(self.run);
@@ -245,7 +246,7 @@ impl Writer<'_> {
             self.paint,
         );
         self.soft(out, "on the device: memory that copies tie the object to.");
-        self.soft(out, &host.left_out_text());
+        self.soft(out, &host.left_out_text(&host.objects_left_out));
     }
 
     fn findings(&self, out: &mut String) {

@@ -331,7 +331,7 @@ fn host(out: &mut String, run: &GpuRun) {
         "Accesses of the program's own code on the host, and their misses in {}. “On the device” is \
          the memory that copies tie the object to. {} The page of {} has all else.",
         host.cache,
-        host.left_out_text(),
+        host.left_out_text(&host.objects_left_out),
         host.profile
     );
     let about = ("host", "Data objects of the host", explain.as_str());
@@ -339,7 +339,8 @@ fn host(out: &mut String, run: &GpuRun) {
     let rows = host.lines.iter().map(|sum| host.line_row(sum)).collect();
     let heads = host.line_heads();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let about = ("host-lines", "Source lines of the host", "");
+    let explain = host.left_out_text(&host.lines_left_out);
+    let about = ("host-lines", "Source lines of the host", explain.as_str());
     section(out, about, &heads, rows, &[0]);
 }
 
