@@ -103,7 +103,8 @@ pub struct Launch {
     pub used: Option<BlockUse>,
     /// The arrays in the shared memory of a block, by their addresses; empty if they are not known.
     /// They do not overlap: one whose bytes the launch decides is the last. Launches of one kernel
-    /// share them where they can.
+    /// share them where they can. A file has them only beside `used`: its writer refuses a launch
+    /// that has arrays without it.
     pub arrays: Arc<[SharedArray]>,
     /// The kernel's memory instructions, in their order in the code. Empty if the code is not
     /// known: sites' numbers are still in the order of the code then. Launches of one kernel share

@@ -353,6 +353,48 @@ fn writer_refuses_records_that_do_not_fit_the_launch() {
     writer.batch(&batch).unwrap();
 }
 
+#[test]
+fn writer_states_why_it_refuses_a_launch() {
+    let array = |start| SharedArray {
+        name: "a".to_owned(),
+        start,
+        bytes: Some(4),
+    };
+    let with_arrays = |used, starts: std::ops::Range<u64>| Launch {
+        used,
+        arrays: starts.map(|at| array(at * 4)).collect(),
+        ..launch("k")
+    };
+    let used = Some(BlockUse::default());
+    let sites = vec![KernelSite::default(); (1 << 20) + 1];
+    let overlapping = [array(0), array(3)];
+    for (launch, why) in [
+        (with_arrays(used, 0..(1 << 16) + 1), "65537 arrays"),
+        (with_arrays(None, 0..1), "not what its blocks use"),
+        (
+            Launch {
+                arrays: overlapping.into(),
+                ..with_arrays(used, 0..0)
+            },
+            "overlap",
+        ),
+        (
+            Launch {
+                sites: sites.into(),
+                ..launch("k")
+            },
+            "1048577 memory instructions",
+        ),
+        (launch(&"k".repeat((64 << 20) + 1)), "bytes of names"),
+    ] {
+        let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
+        let error = writer.launch(&launch).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
+    writer.launch(&with_arrays(used, 0..1 << 16)).unwrap();
+}
+
 const HEAD: &str = "-kernel name = vecadd\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n\
     -shmem base_addr = 0x7f0000000000\n-accelsim tracer version = 3\n\n\
     #traces format = PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width [adrrescompress?] [mem_addresses]\n\n";

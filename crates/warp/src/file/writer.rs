@@ -152,6 +152,25 @@ impl<W: Write> WarpWriter<W> {
         self.out.write_all(&self.stored)
     }
 
+    /// Refuses a launch that no reader would take; `texts` are the bytes of its texts.
+    fn check(&self, launch: &Launch, texts: usize) -> Result<(), TraceError> {
+        let (sites, arrays) = (launch.sites.len(), launch.arrays.len());
+        let why = if sites > MAX_SITES {
+            format!("a kernel has {sites} memory instructions: the file takes {MAX_SITES}")
+        } else if arrays > MAX_ARRAYS {
+            format!("a kernel has {arrays} arrays in shared memory: the file takes {MAX_ARRAYS}")
+        } else if texts > MAX_LAUNCH {
+            format!("a kernel has {texts} bytes of names and places: the file takes {MAX_LAUNCH}")
+        } else if arrays > 0 && launch.used.is_none() {
+            "a launch has arrays in shared memory, but not what its blocks use".to_owned()
+        } else if !launch.has_separate_arrays() {
+            "the arrays in a kernel's shared memory overlap, or are not in their order".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(self.refuse(&why))
+    }
+
     fn refuse(&self, what: &str) -> TraceError {
         let error = Error::new(ErrorKind::InvalidInput, what);
         TraceError::io("write", &self.path, error)
@@ -168,10 +187,7 @@ impl<W: Write> WarpSink for WarpWriter<W> {
         let texts = sites.map(|site| site.place.len() + site.text.len() + of_calls(site));
         let arrays = launch.arrays.iter().map(|array| array.name.len());
         let texts = texts.sum::<usize>() + arrays.sum::<usize>() + launch.kernel.len();
-        if launch.sites.len() > MAX_SITES || launch.arrays.len() > MAX_ARRAYS || texts > MAX_LAUNCH
-        {
-            return Err(self.refuse("a kernel has more memory instructions than the file takes"));
-        }
+        self.check(launch, texts)?;
         // A chunk has records of one launch only.
         self.flush()?;
         encode::launch(&mut self.plain, launch);
