@@ -15,7 +15,9 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use reuselens_trace::TraceError;
-use reuselens_warp::{Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep};
+use reuselens_warp::{
+    KernelSite, Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep,
+};
 
 use crate::parquet::failed;
 
@@ -44,7 +46,9 @@ pub struct ConvertedWarps {
 
 /// Copies `source` to `out`, batch by batch; `path` is for messages only.
 ///
-/// Memory: a batch, and for a table about 60 MiB more.
+/// Memory: a batch; for a table also about 60 MiB for rows and columns, 16 MiB for the texts of
+/// launches, or those of one launch if they are more, and some kilobytes for each part of the table
+/// that is written.
 ///
 /// # Errors
 /// `FileError::Io` if `out` cannot be written.
@@ -209,6 +213,8 @@ const GROUP: usize = 1 << 20;
 const PART: usize = 8 << 10;
 /// Launches whose rows wait to be written, at most.
 const MOST_LAUNCHES: usize = 4096;
+/// Bytes of the texts of these launches, at most. One launch may have more.
+const MOST_TEXTS: usize = 16 << 20;
 
 const SCHEMA: &str = "message accesses {
     REQUIRED INT32 launch (INTEGER(32, false));
@@ -244,18 +250,43 @@ struct TableRow {
     kind: WarpKind,
 }
 
+/// Place and instruction of each site of a kernel.
+#[derive(Debug)]
+struct SiteTexts(Vec<[ByteArray; 2]>);
+
+impl SiteTexts {
+    fn of(sites: &[KernelSite]) -> SiteTexts {
+        let texts = |site: &KernelSite| [site.place.as_str().into(), site.text.as_str().into()];
+        SiteTexts(sites.iter().map(texts).collect())
+    }
+
+    /// Whether they are those of `sites`.
+    fn are_of(&self, sites: &[KernelSite]) -> bool {
+        let is_same = |(known, site): (&[ByteArray; 2], &KernelSite)| {
+            known[0].data() == site.place.as_bytes() && known[1].data() == site.text.as_bytes()
+        };
+        self.0.len() == sites.len() && self.0.iter().zip(sites).all(is_same)
+    }
+}
+
+/// Bytes that [`SiteTexts`] take.
+fn text_bytes(sites: &[KernelSite]) -> usize {
+    let texts = sites.iter().map(|site| site.place.len() + site.text.len());
+    texts.sum::<usize>() + size_of::<[ByteArray; 2]>() * sites.len()
+}
+
 /// The texts of a launch, which are the same in all its rows.
 struct LaunchTexts {
     number: u32,
     kernel: ByteArray,
-    /// Place and instruction of each site. Launches of one kernel share them.
-    sites: Arc<Vec<[ByteArray; 2]>>,
+    /// Launches with equal sites share them.
+    sites: Arc<SiteTexts>,
 }
 
 impl LaunchTexts {
     /// Place (0) or instruction (1) of a site; empty where the code is not known.
     fn site(&self, site: u32, which: usize) -> ByteArray {
-        let site = self.sites.get(site as usize);
+        let site = self.sites.0.get(site as usize);
         site.map_or_else(|| "".into(), |site| site[which].clone())
     }
 }
@@ -280,6 +311,10 @@ struct WarpTable<W: Write + Send> {
     rows: Vec<TableRow>,
     /// Of the rows; the last is the launch that is copied.
     launches: Vec<LaunchTexts>,
+    /// The different sites of these launches.
+    sites: Vec<Arc<SiteTexts>>,
+    /// Bytes of the texts of both.
+    text_bytes: usize,
 }
 
 impl<W: Write + Send> WarpTable<W> {
@@ -289,6 +324,8 @@ impl<W: Write + Send> WarpTable<W> {
             path: path.to_owned(),
             rows: Vec::new(),
             launches: Vec::new(),
+            sites: Vec::new(),
+            text_bytes: 0,
         })
     }
 
@@ -311,17 +348,21 @@ impl<W: Write + Send> WarpTable<W> {
         self.rows.extend(rows);
     }
 
-    /// Writes the rows that wait as a row group, and keeps the texts of the last launch.
+    /// Writes the rows that wait as a row group.
     fn flush(&mut self) -> Result<(), TraceError> {
         if !self.rows.is_empty() {
             let written = self.group();
             written.map_err(|error| failed(&self.path, error))?;
             self.rows.clear();
         }
-        let last = self.launches.pop();
-        self.launches.clear();
-        self.launches.extend(last);
         Ok(())
+    }
+
+    /// The texts of these sites, if a launch that waits has them.
+    fn known_sites(&self, sites: &[KernelSite]) -> Option<Arc<SiteTexts>> {
+        // Launches repeat the last kernels most often.
+        let mut latest = self.sites.iter().rev();
+        latest.find(|known| known.are_of(sites)).map(Arc::clone)
     }
 
     fn group(&mut self) -> Result<(), ParquetError> {
@@ -376,17 +417,23 @@ impl<W: Write + Send> WarpTable<W> {
 
 impl<W: Write + Send> WarpCopy for WarpTable<W> {
     fn launch(&mut self, number: u32, launch: &Launch) -> Result<(), TraceError> {
-        if self.launches.len() >= MOST_LAUNCHES {
+        let known = self.known_sites(&launch.sites);
+        let new_bytes = known
+            .as_ref()
+            .map_or_else(|| text_bytes(&launch.sites), |_| 0);
+        let more = launch.kernel.len() + new_bytes;
+        if self.launches.len() >= MOST_LAUNCHES || self.text_bytes + more > MOST_TEXTS {
             self.flush()?;
+            self.launches.clear();
+            self.sites.clear();
+            self.text_bytes = 0;
         }
-        let sites: Vec<[ByteArray; 2]> = (launch.sites.iter())
-            .map(|site| [site.place.as_str().into(), site.text.as_str().into()])
-            .collect();
-        let known = self.launches.last().map(|last| &last.sites);
-        let sites = match known.filter(|known| ***known == sites) {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(sites),
-        };
+        let sites = known.unwrap_or_else(|| Arc::new(SiteTexts::of(&launch.sites)));
+        self.text_bytes += launch.kernel.len();
+        if !self.sites.iter().any(|known| Arc::ptr_eq(known, &sites)) {
+            self.text_bytes += text_bytes(&launch.sites);
+            self.sites.push(Arc::clone(&sites));
+        }
         self.launches.push(LaunchTexts {
             number,
             kernel: launch.kernel.as_str().into(),
@@ -429,4 +476,73 @@ fn begin<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>, ParquetErro
         .set_column_encoding("address".into(), Encoding::DELTA_BINARY_PACKED)
         .build();
     SerializedFileWriter::new(out, schema, Arc::new(properties))
+}
+
+#[cfg(test)]
+mod tests {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::RowAccessor;
+    use reuselens_warp::{Extent, WarpAccess};
+
+    use super::*;
+
+    /// Launches of kernels with a MiB of texts each: first two in turn, then a new one each time.
+    #[test]
+    fn texts_of_launches_are_shared_and_bounded() {
+        let kernel = |number: u32| match number {
+            0..100 => number % 2,
+            number => number,
+        };
+        let place = |number: u32| format!("k{}.cu:7", kernel(number));
+        let file = tempfile::tempfile().unwrap();
+        let mut table = WarpTable::new(file.try_clone().unwrap(), "t".as_ref()).unwrap();
+        for number in 0..140 {
+            let site = KernelSite {
+                place: place(number),
+                text: "t".repeat(1 << 20),
+                ..KernelSite::default()
+            };
+            let launch = Launch {
+                kernel: format!("kernel {}", kernel(number)),
+                grid: Extent::line(1),
+                block: Extent::line(32),
+                used: None,
+                arrays: Arc::default(),
+                sites: [site].into(),
+            };
+            table.launch(number, &launch).unwrap();
+            if number < 100 {
+                assert_eq!(table.sites.len(), 2.min(number as usize + 1));
+            }
+            let texts = table.sites.iter().flat_map(|sites| &sites.0).flatten();
+            let bytes: usize = texts.map(ByteArray::len).sum();
+            assert!(bytes <= table.text_bytes && table.text_bytes <= MOST_TEXTS);
+            let mut batch = WarpBatch::new();
+            batch.push(&WarpAccess {
+                site: 0,
+                phase: 0,
+                position: 1,
+                block: 0,
+                warp: 0,
+                mask: 1,
+                space: Space::Global,
+                kind: WarpKind::Load,
+                bytes: 4,
+                addresses: [64; 32],
+            });
+            table.batch(&batch).unwrap();
+        }
+        table.finish().unwrap();
+        let table = SerializedFileReader::new(file).unwrap();
+        let rows = table.get_row_iter(None).unwrap().map(Result::unwrap);
+        let mut count = 0;
+        for (number, row) in (0..).zip(rows) {
+            let texts = [1, 8].map(|column| row.get_string(column).unwrap().as_str());
+            let expected = [format!("kernel {}", kernel(number)), place(number)];
+            assert_eq!(row.get_uint(0).unwrap(), number);
+            assert_eq!(texts, expected.each_ref().map(String::as_str));
+            count += 1;
+        }
+        assert_eq!(count, 140);
+    }
 }
