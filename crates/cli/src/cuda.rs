@@ -92,7 +92,7 @@ pub struct CudaArgs {
 /// When a program is taken for one that uses CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CudaWhen {
-    /// If its files say so: device code or libraries of CUDA, or imports of Python packages
+    /// Detect it from the program's files and imports (the default)
     Auto,
     /// In any case
     Always,

@@ -90,7 +90,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// Of a launch of so many blocks, with so many warps and bytes of shared memory each.
+    /// Of a launch of `grid` blocks, each with these warps and bytes of shared memory.
     fn new(model: &GpuModel, grid: u64, warps_per_block: u64, shared_bytes: u64) -> Occupancy {
         let warps_per_block = warps_per_block.max(1);
         let most_blocks = [

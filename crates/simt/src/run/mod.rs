@@ -51,7 +51,7 @@ impl KernelRun {
     }
 
     /// Whether threads of the launch exchange data, whichever memory is looked at: in shared memory
-    /// or, where the stream says so, by barriers, shuffles, votes and the like.
+    /// or, where the stream records it, by barriers, shuffles, votes and the like.
     pub fn has_exchange(&self) -> bool {
         let used = self.launch.used;
         self.uses_shared || used.is_some_and(|used| used.has_exchange || used.shared() > 0)
