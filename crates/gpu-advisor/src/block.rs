@@ -265,11 +265,9 @@ impl BlockAdvisor {
             }
             _ => {
                 let array = self.setup.array(first);
-                site.array
-                    .merge(SiteObject::One(match array < arrays.len() {
-                        true => array as u32,
-                        false => NO_OBJECT,
-                    }));
+                let is_known = array < arrays.len();
+                let object = if is_known { array as u32 } else { NO_OBJECT };
+                site.array.merge(SiteObject::One(object));
                 array
             }
         };

@@ -202,9 +202,10 @@ impl KernelTotals {
             configurations,
             other_configurations,
             instructions: self.instructions,
-            mix: match self.branches.instructions.is_empty() {
-                true => tally.spaces.mix(),
-                false => self.branches.mix(),
+            mix: if self.branches.instructions.is_empty() {
+                tally.spaces.mix()
+            } else {
+                self.branches.mix()
             },
             spaces: tally.spaces,
             global: tally.global(),

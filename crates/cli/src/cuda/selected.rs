@@ -39,9 +39,10 @@ pub fn warn_of_selection(selection: &LaunchSelection) {
             format!("{} ({launches})", shown(&without_parameters(name)))
         })
         .collect();
-    let launched = match launched.is_empty() {
-        true => "no kernel was launched".to_owned(),
-        false => format!("there were {}", launched.join(", ")),
+    let launched = if launched.is_empty() {
+        "no kernel was launched".to_owned()
+    } else {
+        format!("there were {}", launched.join(", "))
     };
     for name in selection.not_found() {
         tell!(

@@ -45,9 +45,10 @@ impl SourceTexts {
                 .collect()
         });
         let line = lines.get(line.checked_sub(1)?)?;
-        let variables = match file.ends_with(".py") {
-            true => targets(line),
-            false => variables(line, callee),
+        let variables = if file.ends_with(".py") {
+            targets(line)
+        } else {
+            variables(line, callee)
         };
         match variables.len() {
             1 => variables.into_iter().next().flatten(),

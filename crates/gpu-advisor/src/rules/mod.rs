@@ -155,13 +155,12 @@ fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
     let mut indices = HashMap::new();
     for site in &kernel.by_site {
         let line = source_line(&site.code.place);
-        let known = match line.is_empty() {
-            true => accesses.len(),
-            false => {
-                let data = (site.object, &site.array);
-                let key = (line, &site.code.calls, site.kind, data);
-                *indices.entry(key).or_insert(accesses.len())
-            }
+        let known = if line.is_empty() {
+            accesses.len()
+        } else {
+            let data = (site.object, &site.array);
+            let key = (line, &site.code.calls, site.kind, data);
+            *indices.entry(key).or_insert(accesses.len())
         };
         match accesses.get_mut(known) {
             Some(access) => access.counts.merge(&site.counts),
