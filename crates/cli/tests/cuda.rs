@@ -286,7 +286,7 @@ fn kernel_that_goes_on_after_bad_accesses_has_a_finding_for_each_line() {
     // The load and the store of 4,096 lanes are in one line.
     done.prints(&[
         "no error, 12285",
-        "1. Out-of-bounds access: ",
+        "1. Out-of-bounds or misaligned access: ",
         "accesses of lanes left out",
         "scale.cu:7 in scale",
         "0 bytes behind the end of",
@@ -303,7 +303,10 @@ fn kernel_that_goes_on_after_bad_accesses_has_a_finding_for_each_line() {
     // Only what is there is counted: a load and a store of 128 warps.
     assert_eq!(run["by_kernel"][0]["global"]["requests"], 256);
     let page = String::from_utf8(place.read("scale.html")).unwrap();
-    assert!(page.contains("Out-of-bounds access") && page.contains("0 bytes behind the end of"));
+    assert!(
+        page.contains("Out-of-bounds or misaligned access")
+            && page.contains("0 bytes behind the end of")
+    );
     let recorded = place.run(&[&["record"][..], &bad].concat()).succeeds();
     recorded.says(&[
         "scale.cu:7",

@@ -232,9 +232,10 @@ fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
 /// module or not: it counts as one.
 fn imports(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
+    let text = without_strings(text);
     let mut lines = text.lines().enumerate();
     while let Some((index, line)) = lines.next() {
-        let mut statement = without_comment(line).to_owned();
+        let mut statement = line.to_owned();
         // What is in brackets may go on for some lines.
         while statement.trim_start().starts_with("from ")
             && statement.contains('(')
@@ -242,7 +243,7 @@ fn imports(text: &str) -> Vec<(usize, String)> {
             && let Some((_, more)) = lines.next()
         {
             statement.push(' ');
-            statement.push_str(without_comment(more));
+            statement.push_str(more);
         }
         for statement in statement.split(';') {
             let modules = modules_of(statement.trim());
@@ -252,8 +253,54 @@ fn imports(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-fn without_comment(line: &str) -> &str {
-    line.split('#').next().unwrap_or_default()
+/// The text with nothing in its strings and without its comments, in the same lines: an import in a
+/// docstring is none.
+fn without_strings(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let end = match letter {
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '\'' | '"' => {
+                let quote = &rest[..1];
+                let long = quote.repeat(3);
+                let quotes = if rest.starts_with(&long) {
+                    &long
+                } else {
+                    quote
+                };
+                end_of_string(rest, quotes)
+            }
+            _ => {
+                left.push(letter);
+                rest = &rest[letter.len_utf8()..];
+                continue;
+            }
+        };
+        let lines = rest[..end].matches('\n').count();
+        left.push_str(&"\n".repeat(lines));
+        rest = &rest[end..];
+    }
+    left
+}
+
+/// Where a string that begins a text with these quotes ends; of one in single quotes at the end of
+/// its line at the latest.
+fn end_of_string(text: &str, quotes: &str) -> usize {
+    let mut at = quotes.len();
+    while let Some(letter) = text[at..].chars().next() {
+        if text[at..].starts_with(quotes) {
+            return at + quotes.len();
+        }
+        if letter == '\n' && quotes.len() == 1 {
+            return at;
+        }
+        at += letter.len_utf8();
+        if letter == '\\' {
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    at
 }
 
 /// The modules that a statement imports.
@@ -313,7 +360,9 @@ mod tests {
         let text = "import os, numba.cuda as c  # import no\n\
             from numba import cuda\n    from cuda.core import (Device,\n  Stream)\n\
             try: import cupy\nimport a; import b\nfrom . import own\nfrom .x import y\n\
-            x = 'import z'\nfrom q import *\n";
+            x = 'import z'\nfrom q import *\n\
+            \"\"\"one\nimport s\n'\"\n\"\"\"\ny = 'a\\'; import t'\nimport u\n\
+            z = 'no end\nimport v # 'import w'\n";
         assert_eq!(
             modules(text),
             [
@@ -327,7 +376,9 @@ mod tests {
                 "6 b",
                 "7 own",
                 "8 x.y",
-                "10 q.*"
+                "10 q.*",
+                "16 u",
+                "18 v"
             ]
         );
     }

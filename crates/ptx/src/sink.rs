@@ -169,7 +169,7 @@ impl BlockSink for Count {
         self.instructions += 1;
         self.accesses += lanes;
         self.bytes += lanes * u64::from(access.bytes);
-        if matches!(access.space, Space::Global | Space::Const) {
+        if access.space == Space::Global {
             self.requests += 1;
             self.sectors += sectors(access);
         }

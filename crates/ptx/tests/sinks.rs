@@ -107,3 +107,24 @@ fn blocks_are_finished_once_before_they_are_taken_back() {
 fn threads_finish_blocks_side_by_side() {
     assert_eq!(closed(2, 2, false, 2), [(2, true); 2]);
 }
+
+/// Constants have a cache of their own, and are in no sector of global memory.
+#[test]
+fn loads_of_constants_are_no_requests_of_global_memory() {
+    let text = KERNEL.replace(
+        ".visible",
+        ".const .align 4 .b32 c[4] = {1, 2, 3, 4};\n.visible",
+    );
+    let text = text.replace("ret;", "mov.u64 %x0, c;\nld.const.u32 %r0, [%x0];\nret;");
+    let mut run = Run::new(&text, Options::default());
+    let argument = run.put(&[0u32; 32]);
+    run.launch("k", [1, 1, 1], [32, 1, 1], 0, &[argument]);
+    assert_eq!(
+        (
+            run.count.instructions,
+            run.count.requests,
+            run.count.sectors
+        ),
+        (2, 1, 1)
+    );
+}

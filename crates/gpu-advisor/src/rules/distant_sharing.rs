@@ -47,7 +47,8 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
             cost,
             remedy: "Number threads so that those that use the same sectors are in one warp, and \
                      warps that use the same data in one block: exchange the indices, sort the \
-                     work, or load the number from an array (reuselens record, then gpu map -o)."
+                     work, or load the number from an array (reuselens record, then gpu map \
+                     --keep-layout -o)."
                 .to_owned(),
             confidence: Confidence::Likely,
         });

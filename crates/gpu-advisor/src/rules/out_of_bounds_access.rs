@@ -8,7 +8,7 @@ use crate::{LeftOutAccesses, ratio};
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "out-of-bounds-access",
-    title: "Out-of-bounds access",
+    title: "Out-of-bounds or misaligned access",
     what: "Lines of kernels with accesses that are out of bounds or not aligned, and that were left \
            out (`--on-fault continue`): loads gave 0, stores changed nothing, atomic operations did \
            both.",
@@ -38,8 +38,8 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
             unit: "accesses of lanes left out".into(),
             share: ratio(line.lanes, all),
         },
-        remedy: "Test the index before the access, or allocate what is accessed: what other \
-                 findings say is of a run without these accesses."
+        remedy: "Test the index before the access, allocate what is accessed, or align it: what \
+                 other findings say is of a run without these accesses."
             .to_owned(),
         confidence: Confidence::Certain,
     };

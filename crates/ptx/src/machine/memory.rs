@@ -181,7 +181,8 @@ impl BlockMemory<'_> {
         let (kind, what) = match self.has(space, warp, address, bytes) {
             true => {
                 let what = format!(
-                    "a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}"
+                    "{} {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}",
+                    article(what)
                 );
                 (FaultKind::Misaligned, what)
             }
@@ -208,7 +209,7 @@ impl BlockMemory<'_> {
     ) -> String {
         let place = match space {
             NamedSpace::Shared => format!(
-                "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (--shared SIZE)",
+                "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (by <<<…, …, BYTES>>>, or --shared BYTES of gpu run)",
                 self.shared.len()
             ),
             NamedSpace::Local => {
@@ -226,7 +227,8 @@ impl BlockMemory<'_> {
             _ => "global",
         };
         format!(
-            "a {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}"
+            "{} {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}",
+            article(what)
         )
     }
 
@@ -382,5 +384,14 @@ fn number(bytes: &[u8]) -> u64 {
         [a, b] => u64::from(u16::from_le_bytes([a, b])),
         [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
         _ => u64::from_le_bytes(bytes.try_into().unwrap_or([0; 8])),
+    }
+}
+
+/// `a load`, but `an atomic operation`.
+fn article(what: &str) -> &'static str {
+    if what.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
     }
 }

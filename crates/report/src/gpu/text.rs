@@ -163,7 +163,8 @@ impl Writer<'_> {
         if lines.iter().all(|sum| sum.line.is_empty()) {
             self.soft(
                 out,
-                "Lines of the source are not known: compile with nvcc -lineinfo.",
+                "Lines of the source are not known: compile with nvcc -lineinfo, or in Python with \
+                 lineinfo=True.",
             );
             return;
         }

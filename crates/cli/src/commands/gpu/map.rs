@@ -12,6 +12,7 @@ use reuselens_simt::mapping::{
 };
 use reuselens_simt::transactions::DataLayout;
 use reuselens_simt::{Characteristic, Grain, ItemClass, KernelRun};
+use reuselens_warp::{Extent, Launch};
 
 use super::diff::{self, Counts, gained, transactions};
 use super::input::{Machine, Output, SimtInput};
@@ -144,8 +145,9 @@ impl Args {
         if let Some(path) = &self.o {
             write_whole(path, &mapping.to_bytes(), self.output.force)?;
             self.output.say(&format!(
-                "Mapping: {}  (load it as an array, and use map[blockIdx.x * blockDim.x + threadIdx.x])",
-                path.display()
+                "Mapping: {}  (load it as an array, and use map[{}])",
+                path.display(),
+                thread_number(run.launch())
             ))?;
         }
         for line in self.advice(&run, &kept, &moved) {
@@ -300,5 +302,18 @@ impl Args {
         };
         check_block(run.launch(), number)?;
         self.machine.sum(&run.only(number))
+    }
+}
+
+/// The number of a thread of a launch in CUDA: blocks in their order, and threads of a block in
+/// theirs.
+fn thread_number(launch: &Launch) -> &'static str {
+    let is_line = |extent: Extent| extent.y == 1 && extent.z == 1;
+    if is_line(launch.grid) && is_line(launch.block) {
+        "blockIdx.x * blockDim.x + threadIdx.x"
+    } else {
+        "block * threads + thread, with block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * \
+         blockIdx.z), threads = blockDim.x * blockDim.y * blockDim.z and thread = threadIdx.x + \
+         blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
     }
 }
