@@ -288,7 +288,7 @@ impl CudaProgram<'_> {
         let (profile, ended) = capture.run(server.environment().to_vec())?;
         let (refused, ledger, device) = server.finish();
         warn(&refused);
-        warn_of_selection(device.selection());
+        warn_of_selection(device.selection(), device.unseen_skipped());
         let unanalysed_launches = device.selection().left_out();
         let kernels = device.into_watch().inner.finish();
         let rendered = show.render(&ShownProfile::new(&profile), &name, ProfileOrigin::RanHere)?;
@@ -389,7 +389,7 @@ impl CudaProgram<'_> {
             std::thread::sleep(PATIENCE);
         };
         let (refused, ledger, device) = running.finish();
-        warn_of_selection(device.selection());
+        warn_of_selection(device.selection(), device.unseen_skipped());
         Ok(ProgramRun {
             ended,
             refused,

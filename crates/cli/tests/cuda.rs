@@ -313,6 +313,12 @@ fn kernel_that_goes_on_after_bad_accesses_has_a_finding_for_each_line() {
         "is out of bounds",
         "the first of 4096 that were left out",
     ]);
+    // In a launch that is not analysed too.
+    let unseen = [&["profile", "-f", "--launches", "2"][..], &bad].concat();
+    place.run(&unseen).succeeds().says(&[
+        "8,192 accesses of lanes were left out",
+        "in launches that were not analysed",
+    ]);
     let stops = place.run(&[
         "profile",
         "-f",

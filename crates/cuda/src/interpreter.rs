@@ -65,6 +65,8 @@ pub struct Interpreter<W> {
     selection: LaunchSelection,
     numbers: HashMap<(u64, String), u64>,
     allocated: u64,
+    /// Accesses of lanes that launches left out which `watch` did not see.
+    unseen_skipped: u64,
     watch: W,
 }
 
@@ -81,6 +83,7 @@ impl<W: KernelWatch> Interpreter<W> {
             selection: LaunchSelection::default(),
             numbers: HashMap::new(),
             allocated: 0,
+            unseen_skipped: 0,
             watch,
         }
     }
@@ -96,6 +99,12 @@ impl<W: KernelWatch> Interpreter<W> {
         &self.selection
     }
 
+    /// Accesses of lanes that were left out in launches that `watch` has not seen, as the device
+    /// goes on after bad ones ([`Options::on_fault`]).
+    pub fn unseen_skipped(&self) -> u64 {
+        self.unseen_skipped
+    }
+
     /// What watched the kernels.
     pub fn into_watch(self) -> W {
         self.watch
@@ -108,7 +117,8 @@ impl<W: KernelWatch> Interpreter<W> {
             .device
             .launch(kernel, config, &self.options, &mut Ignore);
         self.device.take_flow();
-        self.device.take_skipped();
+        let skipped = self.device.take_skipped();
+        self.unseen_skipped += skipped.iter().map(|access| access.lanes).sum::<u64>();
         ended
             .map(drop)
             .map_err(|error| launch_fault(&error, config.cooperative))

@@ -27,8 +27,9 @@ impl SelectedLaunches {
     }
 }
 
-/// Warns of names that no kernel had, and if no launch was chosen.
-pub fn warn_of_selection(selection: &LaunchSelection) {
+/// Warns of names that no kernel had, if no launch was chosen, and of the accesses of lanes that
+/// launches which were not chosen left out, because they were bad.
+pub fn warn_of_selection(selection: &LaunchSelection, skipped: u64) {
     if selection.has_all() {
         return;
     }
@@ -53,5 +54,12 @@ pub fn warn_of_selection(selection: &LaunchSelection) {
     let all: u64 = selection.launched().map(|(_, count)| count).sum();
     if selection.not_found().next().is_none() && all > 0 && selection.left_out() == all {
         tell!("reuselens: warning: --kernel and --launches leave out all launches; {launched}");
+    }
+    if skipped > 0 {
+        tell!(
+            "reuselens: warning: {} left out, for bad addresses, in launches that were not \
+             analysed; to see where, analyse all launches",
+            counted(skipped, "access of a lane was", "accesses of lanes were")
+        );
     }
 }
