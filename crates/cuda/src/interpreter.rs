@@ -145,12 +145,11 @@ impl<W: KernelWatch> Device for Interpreter<W> {
     }
 
     fn free(&mut self, address: u64) -> Result<(), CudaFault> {
-        match self.device.free(address) {
-            true => Ok(()),
-            false => {
-                let what = format!("{address:#x} is freed, and no block begins there");
-                Err(CudaFault::new(Status::INVALID_VALUE, what))
-            }
+        if self.device.free(address) {
+            Ok(())
+        } else {
+            let what = format!("{address:#x} is freed, and no block begins there");
+            Err(CudaFault::new(Status::INVALID_VALUE, what))
         }
     }
 
@@ -198,9 +197,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                     flow: false,
                     ..self.options.clone()
                 };
-                let plain = match self.options.flow && !self.selection.has_all() {
-                    true => Some(self.device.kernel(loaded, name, &plain)?),
-                    false => None,
+                let plain = if self.options.flow && !self.selection.has_all() {
+                    Some(self.device.kernel(loaded, name, &plain)?)
+                } else {
+                    None
                 };
                 self.kernels.push(kernel);
                 self.plain.push(plain);
@@ -233,9 +233,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                     name: name.to_owned(),
                     address,
                     bytes: self.device.buffer(address)?.size,
-                    space: match is_constant {
-                        true => VariableSpace::Constant,
-                        false => VariableSpace::Global,
+                    space: if is_constant {
+                        VariableSpace::Constant
+                    } else {
+                        VariableSpace::Global
                     },
                 })
             })
@@ -383,9 +384,10 @@ impl From<FatBinaryError> for CudaFault {
 /// Why a launch failed.
 fn launch_fault(error: &LaunchError, is_cooperative: bool) -> CudaFault {
     let LaunchError::Stopped(stopped) = error else {
-        let status = match is_cooperative {
-            true => Status::COOPERATIVE_TOO_LARGE,
-            false => Status::INVALID_CONFIGURATION,
+        let status = if is_cooperative {
+            Status::COOPERATIVE_TOO_LARGE
+        } else {
+            Status::INVALID_CONFIGURATION
         };
         return CudaFault::new(status, error.to_string());
     };

@@ -252,18 +252,16 @@ impl<D: Device> Served<D> {
             Operation::Copy => numbers(&self.copy(field(0), field(1), field(2))?.fields()),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => numbers(&[self.load(&request.bytes)?]),
-            Operation::Unload => {
-                self.unload(field(0), call_path)?;
-                numbers(&[])
-            }
+            Operation::Unload => self.unload(field(0), call_path).and_then(|()| numbers(&[])),
             Operation::Kernel => {
                 let (number, info) = device.kernel(field(0), &request.text())?;
                 self.kernels.entry(number).or_insert_with(|| request.text());
                 Ok(described((number, info)))
             }
-            Operation::Variable => numbers(&<[u64; 2]>::from(
-                device.variable(field(0), &request.text())?,
-            )),
+            Operation::Variable => {
+                let (address, bytes) = device.variable(field(0), &request.text())?;
+                numbers(&[address, bytes])
+            }
             Operation::Launch => {
                 self.launch(&launch(request)?, call_path)?;
                 Ok((Vec::new(), self.device.take_printed()))

@@ -6,7 +6,7 @@ use super::connection::{ask_number, fatal};
 use super::copies;
 use super::errors::returned;
 use super::handles::Handles;
-use super::memory::{CudaExtent, store};
+use super::memory::{CudaExtent, store, store_if_wanted};
 use super::modules::report_missing;
 use super::work::{Rows, wait};
 use crate::protocol::{AllocationKind, Operation};
@@ -34,9 +34,10 @@ impl ChannelFormat {
             && self.bits[count..].iter().all(|&bits| bits == 0)
             && matches!(count, 1 | 2 | 4)
             && matches!((first, self.kind), (8, 0 | 1) | (16 | 32, _));
-        match is_regular {
-            true => Ok((count as u32, first as u32 / 8)),
-            false => Err(Status::INVALID_CHANNELS),
+        if is_regular {
+            Ok((count as u32, first as u32 / 8))
+        } else {
+            Err(Status::INVALID_CHANNELS)
         }
     }
 }
@@ -86,9 +87,10 @@ impl Array {
         let row = self.extent.width as u64 * self.element;
         let fits =
             |from: u64, count: u64, all: u64| from.checked_add(count).is_some_and(|end| end <= all);
-        match fits(x, width, row) && fits(y, rows, self.rows()) && fits(z, layers, self.layers()) {
-            true => Ok(self.address + z * self.layer_bytes() + y * self.pitch + x),
-            false => Err(Status::INVALID_VALUE),
+        if fits(x, width, row) && fits(y, rows, self.rows()) && fits(z, layers, self.layers()) {
+            Ok(self.address + z * self.layer_bytes() + y * self.pitch + x)
+        } else {
+            Err(Status::INVALID_VALUE)
         }
     }
 }
@@ -141,10 +143,11 @@ pub fn free(handle: usize) -> Result<(), Status> {
 
 /// What the program passes by its address.
 fn given<T: Copy>(at: *const T) -> Result<T, Status> {
-    match at.is_null() {
-        true => Err(Status::INVALID_VALUE),
+    if at.is_null() {
+        Err(Status::INVALID_VALUE)
+    } else {
         // SAFETY: the program passes the address of a value.
-        false => Ok(unsafe { at.read() }),
+        Ok(unsafe { at.read() })
     }
 }
 
@@ -196,16 +199,10 @@ pub extern "C" fn cudaArrayGetInfo(
     handle: usize,
 ) -> u32 {
     returned(array(handle).and_then(|array| {
-        if !format.is_null() {
-            store(format, array.format)?;
-        }
-        if !extent.is_null() {
-            store(extent, array.extent)?;
-        }
-        match flags.is_null() {
-            true => Ok(()),
-            false => store(flags, array.flags),
-        }
+        store_if_wanted(format, array.format);
+        store_if_wanted(extent, array.extent);
+        store_if_wanted(flags, array.flags);
+        Ok(())
     }))
 }
 
@@ -246,9 +243,10 @@ fn copy_with_array(
     (direction, stream): (u32, usize),
 ) -> Result<(), Status> {
     let (in_array, array_pitch) = corner(array, width, rows)?;
-    let (to, from) = match is_to_array {
-        true => ((in_array, array_pitch), (address, pitch)),
-        false => ((address, pitch), (in_array, array_pitch)),
+    let (to, from) = if is_to_array {
+        ((in_array, array_pitch), (address, pitch))
+    } else {
+        ((address, pitch), (in_array, array_pitch))
     };
     let rows = Rows {
         to_pitch: to.1,

@@ -82,9 +82,10 @@ pub fn place(address: u64) -> Result<Place, Status> {
         return Ok(Place::Host(Some(block.kind)));
     }
     let [_, begin, end] = device()?;
-    Ok(match (begin..end).contains(&address) {
-        true => Place::Device,
-        false => Place::Host(None),
+    Ok(if (begin..end).contains(&address) {
+        Place::Device
+    } else {
+        Place::Host(None)
     })
 }
 

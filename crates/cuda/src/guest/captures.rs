@@ -125,12 +125,11 @@ pub fn end(stream: usize) -> Result<Parts, Status> {
     let mut captures = lock(&CAPTURES);
     let index = captures.iter().position(|known| known.origin == stream);
     let capture = captures.remove(index.ok_or(Status::INVALID_VALUE)?);
-    match capture.is_broken {
-        true => {
-            graphs::discard(&capture.parts);
-            Err(Status::CAPTURE_INVALIDATED)
-        }
-        false => Ok(capture.parts),
+    if capture.is_broken {
+        graphs::discard(&capture.parts);
+        Err(Status::CAPTURE_INVALIDATED)
+    } else {
+        Ok(capture.parts)
     }
 }
 

@@ -46,9 +46,10 @@ pub fn fatal() -> Result<(), Status> {
 
 /// The error that ended all work, if a call has returned it.
 pub fn reported_fatal() -> Result<(), Status> {
-    match IS_REPORTED.load(Ordering::Relaxed) {
-        true => fatal(),
-        false => Ok(()),
+    if IS_REPORTED.load(Ordering::Relaxed) {
+        fatal()
+    } else {
+        Ok(())
     }
 }
 

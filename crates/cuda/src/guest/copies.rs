@@ -31,9 +31,10 @@ pub fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
         4 => true,
         _ => return Err(Status::INVALID_DIRECTION),
     };
-    match fits {
-        true => submit(stream, Work::Copy(rows)),
-        false => Err(Status::INVALID_VALUE),
+    if fits {
+        submit(stream, Work::Copy(rows))
+    } else {
+        Err(Status::INVALID_VALUE)
     }
 }
 
@@ -194,9 +195,10 @@ pub extern "C" fn cudaMemcpy3DAsync(what: *const Copy3D, stream: usize) -> u32 {
 fn in_symbol(symbol: usize, offset: u64, bytes: u64) -> Result<u64, Status> {
     let (address, size) = symbols::place(symbol)?;
     let end = offset.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
-    match end <= size {
-        true => Ok(address + offset),
-        false => Err(Status::INVALID_VALUE),
+    if end <= size {
+        Ok(address + offset)
+    } else {
+        Err(Status::INVALID_VALUE)
     }
 }
 

@@ -181,8 +181,9 @@ pub extern "C" fn cudaDeviceGetByPCIBusId(to: *mut i32, bus: *const std::ffi::c_
     }
     // SAFETY: the program passes a string.
     let bus = unsafe { std::ffi::CStr::from_ptr(bus) };
-    returned(match bus.to_bytes_with_nul() == BUS {
-        true => store(to, 0),
-        false => Err(Status::INVALID_DEVICE),
+    returned(if bus.to_bytes_with_nul() == BUS {
+        store(to, 0)
+    } else {
+        Err(Status::INVALID_DEVICE)
     })
 }

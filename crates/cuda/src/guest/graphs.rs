@@ -10,7 +10,7 @@ use super::errors::returned;
 use super::graph_memory::GraphBlock;
 use super::handles::Handles;
 use super::hook;
-use super::memory::store;
+use super::memory::{store, store_if_wanted};
 use super::user_objects::HeldObject;
 use super::work::{Work, submit};
 use crate::status::Status;
@@ -186,8 +186,8 @@ pub fn add_node(
     kind: NodeKind,
     work: Vec<Work>,
 ) -> Result<usize, Status> {
-    GRAPHS.with(graph, |known| match known.has(after) {
-        true => {
+    GRAPHS.with(graph, |known| {
+        if known.has(after) {
             let handle = NODES.add(graph);
             known.nodes.push(Node {
                 handle,
@@ -197,8 +197,9 @@ pub fn add_node(
                 cloned_from: None,
             });
             Ok(handle)
+        } else {
+            Err(Status::INVALID_VALUE)
         }
-        false => Err(Status::INVALID_VALUE),
     })?
 }
 
@@ -227,12 +228,13 @@ pub fn set_work(
     kind: NodeKind,
     work: Vec<Work>,
 ) -> Result<(), Status> {
-    let set = |node: &mut Node| match node.kind == kind {
-        true => {
+    let set = |node: &mut Node| {
+        if node.kind == kind {
             node.work = work;
             Ok(())
+        } else {
+            Err(Status::INVALID_VALUE)
         }
-        false => Err(Status::INVALID_VALUE),
     };
     match ready {
         None => with_node(node, set)?,
@@ -362,9 +364,7 @@ pub extern "C" fn cudaGraphExecUpdate(ready: usize, graph: usize, result: *mut [
         // `new` has what was replaced. The end of an object runs a function of the program.
         drop(new);
         let outcome = [if is_same { 0 } else { TOPOLOGY_CHANGED }, 0, 0];
-        if !result.is_null() {
-            store(result, outcome)?;
-        }
+        store_if_wanted(result, outcome);
         if is_same {
             Ok(())
         } else {
@@ -455,9 +455,10 @@ pub extern "C" fn cudaGraphGetEdges(
     data_or_count: *mut usize,
     count: *mut usize,
 ) -> u32 {
-    match hook::is_cuda_12() {
-        true => give_edges(graph, from, to, data_or_count),
-        false => give_edges(graph, from, to, count),
+    if hook::is_cuda_12() {
+        give_edges(graph, from, to, data_or_count)
+    } else {
+        give_edges(graph, from, to, count)
     }
 }
 
@@ -495,9 +496,10 @@ pub fn change_edges(graph: usize, edges: &[(usize, usize)], is_added: bool) -> R
                 return Err(Status::INVALID_VALUE);
             }
             let node = graph.node(to)?;
-            let changes = match is_added {
-                true => node.after.insert(from),
-                false => node.after.remove(&from),
+            let changes = if is_added {
+                node.after.insert(from)
+            } else {
+                node.after.remove(&from)
             };
             if !changes {
                 return Err(Status::INVALID_VALUE);

@@ -73,9 +73,10 @@ extern "C" fn after_fork() {
 /// Who allocates. Of Python it is not known: its allocator cannot be asked while it works, and the
 /// interpreter's own functions say nothing.
 fn of_allocation() -> u32 {
-    match python::is_there() {
-        true => 0,
-        false => call_paths::here_on_stack(),
+    if python::is_there() {
+        0
+    } else {
+        call_paths::here_on_stack()
     }
 }
 
@@ -230,9 +231,10 @@ const ALIGNMENT: usize = 16;
 unsafe impl GlobalAlloc for OwnMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ensure();
-        match layout.align() <= ALIGNMENT {
-            true => next::malloc(layout.size()),
-            false => next::memalign(layout.align(), layout.size()),
+        if layout.align() <= ALIGNMENT {
+            next::malloc(layout.size())
+        } else {
+            next::memalign(layout.align(), layout.size())
         }
     }
 

@@ -17,6 +17,7 @@ use std::sync::Mutex;
 use super::hook::write_symbols;
 use super::linking::{LinkedPart, is_device_runtime, linked_image};
 use super::lock;
+use super::memory::text_at;
 use super::modules::report_missing;
 use super::symbol_tables::{SYMBOL_BYTES, SymbolTable};
 
@@ -222,15 +223,13 @@ extern "C" fn add_data<const L: usize>(
     }
     // SAFETY: the program passes that many bytes.
     let data = unsafe { std::slice::from_raw_parts(data, bytes) };
-    let name_text = match name.is_null() {
-        true => c"",
-        // SAFETY: the program passes a string.
-        false => unsafe { CStr::from_ptr(name) },
-    };
+    // SAFETY: the program passes a string, or null.
+    let name_text = unsafe { text_at(name) }.unwrap_or_default();
     let is_device_runtime = kind == LIBRARY && is_device_runtime(name_text.to_bytes());
-    let parts = match is_device_runtime {
-        true => vec![LinkedPart::device_runtime()],
-        false => LinkedPart::all_of(data),
+    let parts = if is_device_runtime {
+        vec![LinkedPart::device_runtime()]
+    } else {
+        LinkedPart::all_of(data)
     };
     // A link that gives PTX takes nothing but code to be optimised.
     let optimises = with_link::<L, _>(handle, |link| link.optimises) == Some(true);
@@ -261,11 +260,10 @@ extern "C" fn add_data<const L: usize>(
 
 extern "C" fn add_file<const L: usize>(handle: usize, kind: u32, path: *const c_char) -> u32 {
     let add = || call!(L "nvJitLinkAddFile" as AddFile: handle, kind, path);
-    if path.is_null() {
+    // SAFETY: the program passes a string, or null.
+    let Some(name) = (unsafe { text_at(path) }) else {
         return add();
-    }
-    // SAFETY: the program passes a string.
-    let name = unsafe { CStr::from_ptr(path) };
+    };
     let file = std::ffi::OsStr::from_bytes(name.to_bytes());
     match std::fs::read(file) {
         Ok(data) if is_device_runtime(name.to_bytes()) || !LinkedPart::all_of(&data).is_empty() => {

@@ -75,9 +75,10 @@ pub extern "C" fn __cudaPopCallConfiguration(
 /// A kernel's handle is its address in the program's code.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaGetKernel(to: *mut usize, host: usize) -> u32 {
-    match modules::is_kernel(host) {
-        true => returned(store(to, host)),
-        false => returned(Err(Status::INVALID_FUNCTION)),
+    if modules::is_kernel(host) {
+        returned(store(to, host))
+    } else {
+        returned(Err(Status::INVALID_FUNCTION))
     }
 }
 
@@ -99,9 +100,10 @@ fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Stat
     }
     let room = blocks_of_sm(kernel, threads as usize, configuration.shared_bytes) as u64
         * MULTIPROCESSORS as u64;
-    match configuration.is_cooperative && columns * rows * layers > room {
-        true => Err(Status::COOPERATIVE_TOO_LARGE),
-        false => Ok(()),
+    if configuration.is_cooperative && columns * rows * layers > room {
+        Err(Status::COOPERATIVE_TOO_LARGE)
+    } else {
+        Ok(())
     }
 }
 
@@ -331,9 +333,10 @@ pub extern "C" fn cudaFuncGetAttributes(to: *mut KernelAttributes, host: usize) 
 
 /// Advice on caches and shared memory; it changes no result.
 fn advise(host: usize) -> u32 {
-    returned(match modules::is_kernel(host) {
-        true => Ok(()),
-        false => Err(Status::INVALID_FUNCTION),
+    returned(if modules::is_kernel(host) {
+        Ok(())
+    } else {
+        Err(Status::INVALID_FUNCTION)
     })
 }
 
@@ -352,9 +355,10 @@ pub extern "C" fn cudaFuncSetAttribute(host: usize, attribute: u32, value: i32) 
     returned(modules::kernel(host).and_then(|kernel| {
         let most = MAX_SHARED_OPTIN as u64 - kernel.shared_bytes.min(MAX_SHARED_OPTIN as u64);
         let bytes = u64::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
-        match bytes <= most {
-            true => modules::permit(host, bytes),
-            false => Err(Status::INVALID_VALUE),
+        if bytes <= most {
+            modules::permit(host, bytes)
+        } else {
+            Err(Status::INVALID_VALUE)
         }
     }))
 }

@@ -1,6 +1,6 @@
 //! Memory of the device, and memory that the program and kernels both access.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use super::blocks::{self, Mirrored, Place, place};
 use super::captures;
@@ -34,6 +34,23 @@ pub fn store<T>(to: *mut T, value: T) -> Result<(), Status> {
     Ok(())
 }
 
+/// Writes a result where the program wants it, if it does.
+pub fn store_if_wanted<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: the program passes a place for the result.
+        unsafe { to.write(value) };
+    }
+}
+
+/// A string of the program; `None` for a null pointer.
+///
+/// # Safety
+/// There is a string at the address, which stays while the reference is used; or it is null.
+pub unsafe fn text_at<'a>(at: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: the caller's.
+    (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) })
+}
+
 fn free(address: usize) -> Result<(), Status> {
     fatal()?;
     if address == 0 {
@@ -64,13 +81,13 @@ pub extern "C" fn cudaFree(address: usize) -> u32 {
 /// What a stream frees is gone at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFreeAsync(address: usize, stream: usize) -> u32 {
-    returned(match captures::is_captured(stream) {
-        true if graph_memory::is_of_graph(address as u64) => {
-            captures::keep_free(stream);
-            Ok(())
-        }
-        true => Err(Status::INVALID_VALUE),
-        false => free(address),
+    returned(if !captures::is_captured(stream) {
+        free(address)
+    } else if graph_memory::is_of_graph(address as u64) {
+        captures::keep_free(stream);
+        Ok(())
+    } else {
+        Err(Status::INVALID_VALUE)
     })
 }
 

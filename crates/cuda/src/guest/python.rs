@@ -98,10 +98,10 @@ fn look_for_python() -> Option<Python> {
 /// The calls of Python that lead here, the innermost first; `None` in a thread that Python does not
 /// know, and while an error is on its way, which asking could lose.
 pub fn calls() -> Option<Vec<PythonCall>> {
-    let python = match is_there() {
-        true => (*lock(&PYTHON))?,
-        false => return None,
-    };
+    if !is_there() {
+        return None;
+    }
+    let python = (*lock(&PYTHON))?;
     if (python.is_initialized)() == 0 {
         return None;
     }

@@ -26,12 +26,13 @@ const OWN: usize = 2;
 
 /// What is known of a stream.
 fn known(stream: usize) -> Result<Stream, Status> {
-    match stream <= OWN {
-        true => Ok(Stream {
+    if stream <= OWN {
+        Ok(Stream {
             flags: 0,
             priority: 0,
-        }),
-        false => STREAMS.with(stream, |stream| *stream),
+        })
+    } else {
+        STREAMS.with(stream, |stream| *stream)
     }
 }
 
@@ -138,9 +139,10 @@ pub extern "C" fn cudaStreamAddCallback(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamBeginCapture(stream: usize, _mode: u32) -> u32 {
-    returned(match stream <= OWN {
-        true => Err(Status::CAPTURE_UNSUPPORTED),
-        false => exists(stream).and_then(|()| captures::begin(stream)),
+    returned(if stream <= OWN {
+        Err(Status::CAPTURE_UNSUPPORTED)
+    } else {
+        exists(stream).and_then(|()| captures::begin(stream))
     })
 }
 
@@ -240,13 +242,12 @@ pub extern "C" fn cudaStreamGetCaptureInfo(
     count: *mut usize,
 ) -> u32 {
     let none = std::ptr::null_mut();
-    match hook::is_cuda_12() {
+    if hook::is_cuda_12() {
         // That of CUDA 12 has no further arguments.
-        true => {
-            let (nodes, edges) = (std::ptr::null_mut(), std::ptr::null_mut());
-            cudaStreamGetCaptureInfo_v3(stream, status, number, none, nodes, edges, none)
-        }
-        false => cudaStreamGetCaptureInfo_v3(stream, status, number, graph, nodes, edges, count),
+        let (nodes, edges) = (std::ptr::null_mut(), std::ptr::null_mut());
+        cudaStreamGetCaptureInfo_v3(stream, status, number, none, nodes, edges, none)
+    } else {
+        cudaStreamGetCaptureInfo_v3(stream, status, number, graph, nodes, edges, count)
     }
 }
 

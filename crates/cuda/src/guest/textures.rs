@@ -148,13 +148,14 @@ fn describe(resource: &Resource) -> Result<TextureDescriptor, Status> {
         LINEAR => {
             let (channels, bytes) = resource.format.channels()?;
             let count = resource.width / u64::from(channels * bytes);
-            match (1..=MOST_LINEAR).contains(&count) {
-                true => plain(
+            if (1..=MOST_LINEAR).contains(&count) {
+                plain(
                     resource.format,
                     on_device(resource.handle)?,
                     [count as u32, 1, 1],
-                ),
-                false => Err(Status::INVALID_VALUE),
+                )
+            } else {
+                Err(Status::INVALID_VALUE)
             }
         }
         ROWS => of_rows(resource),

@@ -132,9 +132,10 @@ impl Filling {
 pub fn submit(stream: usize, work: Work) -> Result<(), Status> {
     fatal()?;
     streams::exists(stream)?;
-    match captures::keep(stream, &work) {
-        true => Ok(()),
-        false => perform(&work),
+    if captures::keep(stream, &work) {
+        Ok(())
+    } else {
+        perform(&work)
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::devices;
 use super::super::errors::uses_runtime;
 use super::super::handles::Handles;
 use super::super::lock;
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted};
 use super::super::properties;
 use super::super::streams;
 use super::{as_runtime, in_context, returned, runtime};
@@ -36,9 +36,10 @@ pub fn started() -> Result<(), Status> {
     if IS_STARTED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    match uses_runtime() {
-        true => device().map(|_| IS_STARTED.store(true, Ordering::Relaxed)),
-        false => Err(Status::INITIALIZATION),
+    if uses_runtime() {
+        device().map(|_| IS_STARTED.store(true, Ordering::Relaxed))
+    } else {
+        Err(Status::INITIALIZATION)
     }
 }
 
@@ -272,10 +273,8 @@ pub extern "C" fn cuCtxPopCurrent_v2(to: *mut usize) -> u32 {
     returned(started().and_then(|()| {
         let popped = ENTERED.with_borrow_mut(Vec::pop);
         let context = popped.ok_or(Status::INVALID_CONTEXT)?;
-        match to.is_null() {
-            true => Ok(()),
-            false => store(to, context),
-        }
+        store_if_wanted(to, context);
+        Ok(())
     }))
 }
 
@@ -397,9 +396,7 @@ pub extern "C" fn cuStreamGetCtx(stream: usize, to: *mut usize) -> u32 {
 /// The same for streams of parts of a device, of which there are none.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamGetCtx_v2(stream: usize, to: *mut usize, part: *mut usize) -> u32 {
-    if !part.is_null() {
-        let _ = store(part, 0);
-    }
+    store_if_wanted(part, 0);
     cuStreamGetCtx(stream, to)
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use super::super::hook::own_symbol;
 use super::super::machine_code;
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted};
 use super::super::modules::report_missing;
 use super::returned;
 use crate::status::Status;
@@ -90,13 +90,12 @@ pub extern "C" fn cuGetProcAddress_v2(
     }
     // SAFETY: the program passes a string.
     let name = unsafe { CStr::from_ptr(name) };
-    let found = match name.to_bytes().starts_with(b"cu") {
-        true => find(name, version),
-        false => None,
+    let found = if name.to_bytes().starts_with(b"cu") {
+        find(name, version)
+    } else {
+        None
     };
-    if !how.is_null() {
-        let _ = store(how, if found.is_some() { FOUND } else { NOT_FOUND });
-    }
+    store_if_wanted(how, if found.is_some() { FOUND } else { NOT_FOUND });
     returned(store(to, found.unwrap_or(0)).and_then(|()| found.map(drop).ok_or(Status::NOT_FOUND)))
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::c_char;
 
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted};
 use super::super::{kernels, modules};
 use super::contexts::check_device;
 use super::{as_runtime, in_context, returned, runtime};
@@ -106,10 +106,8 @@ pub extern "C" fn cuFuncGetParamInfo(
     returned(modules::kernel(kernel).and_then(|kernel| {
         let param = kernel.params.get(index).ok_or(Status::INVALID_VALUE)?;
         store(offset, param.0)?;
-        match bytes.is_null() {
-            true => Ok(()),
-            false => store(bytes, param.1),
-        }
+        store_if_wanted(bytes, param.1);
+        Ok(())
     }))
 }
 

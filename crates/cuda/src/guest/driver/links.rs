@@ -1,12 +1,12 @@
 //! Links of the driver: pieces of PTX and fat binaries become one image. A piece is checked when
 //! the link is completed.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::handles::Handles;
 use super::super::linking::{LinkedPart, is_device_runtime, linked_image};
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted, text_at};
 use super::super::modules;
 use super::in_context;
 use super::jit_options::JitOptions;
@@ -80,11 +80,8 @@ pub extern "C" fn cuLinkAddData_v2(
         }
         // SAFETY: the program passes that many bytes.
         let data = unsafe { std::slice::from_raw_parts(data, bytes) };
-        let name = match name.is_null() {
-            true => c"",
-            // SAFETY: the program passes a string.
-            false => unsafe { CStr::from_ptr(name) },
-        };
+        // SAFETY: the program passes a string, or null.
+        let name = unsafe { text_at(name) }.unwrap_or_default();
         add(link, kind, data, name.to_bytes())
     })
 }
@@ -100,11 +97,9 @@ pub extern "C" fn cuLinkAddFile_v2(
 ) -> u32 {
     in_context(|| {
         JitOptions::new(count, options, values).clear_logs();
-        if path.is_null() {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: the program passes a string.
-        let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+        // SAFETY: the program passes a string, or null.
+        let path = unsafe { text_at(path) }.ok_or(Status::INVALID_VALUE)?;
+        let path = path.to_bytes();
         let data = std::fs::read(std::ffi::OsStr::from_bytes(path));
         let data = data.map_err(|_| Status::FILE_NOT_FOUND)?;
         add(link, kind, &data, path)
@@ -125,10 +120,8 @@ pub extern "C" fn cuLinkComplete(link: usize, to: *mut *const u8, bytes: *mut us
             checked?;
             link.image = image;
             store(to, link.image.as_ptr())?;
-            match bytes.is_null() {
-                true => Ok(()),
-                false => store(bytes, link.image.len()),
-            }
+            store_if_wanted(bytes, link.image.len());
+            Ok(())
         })?
     })
 }

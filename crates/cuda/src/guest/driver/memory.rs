@@ -319,9 +319,10 @@ macro_rules! fills {
                     pitch: pitch as u64,
                     ..row(address, 0, bytes as u64)
                 };
-                match address as usize % ELEMENT == 0 && pitch % ELEMENT == 0 {
-                    true => copies::fill(filling, stream),
-                    false => Err(Status::INVALID_VALUE),
+                if address as usize % ELEMENT == 0 && pitch % ELEMENT == 0 {
+                    copies::fill(filling, stream)
+                } else {
+                    Err(Status::INVALID_VALUE)
                 }
             })
         }

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted, text_at};
 use super::super::modules;
 use super::contexts::started;
 use super::jit_options::JitOptions;
@@ -14,11 +14,8 @@ use crate::status::Status;
 
 /// A string of the program.
 fn text<'a>(at: *const c_char) -> Result<&'a CStr, Status> {
-    match at.is_null() {
-        true => Err(Status::INVALID_VALUE),
-        // SAFETY: the program passes a string.
-        false => Ok(unsafe { CStr::from_ptr(at) }),
-    }
+    // SAFETY: the program passes a string, or null.
+    unsafe { text_at(at) }.ok_or(Status::INVALID_VALUE)
 }
 
 fn number(module: usize) -> Result<usize, Status> {
@@ -111,13 +108,9 @@ pub extern "C" fn cuModuleGetGlobal_v2(
     in_context(|| {
         let name = text(name)?.to_bytes();
         let place = of_handle(modules::loaded_variable(number(module)?, name))?;
-        if !address.is_null() {
-            store(address, place.0)?;
-        }
-        match bytes.is_null() {
-            true => Ok(()),
-            false => store(bytes, place.1 as usize),
-        }
+        store_if_wanted(address, place.0);
+        store_if_wanted(bytes, place.1 as usize);
+        Ok(())
     })
 }
 

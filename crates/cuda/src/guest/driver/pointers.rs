@@ -1,7 +1,7 @@
 //! What programs ask of addresses.
 
 use super::super::blocks::{self, Mirrored, Place, place};
-use super::super::memory::store;
+use super::super::memory::{store, store_if_wanted};
 use super::super::modules::report_missing;
 use super::contexts::current;
 use super::{in_context, returned};
@@ -116,12 +116,8 @@ pub extern "C" fn cuPointerGetAttributes(
 pub extern "C" fn cuMemGetAddressRange_v2(begin: *mut u64, bytes: *mut usize, address: u64) -> u32 {
     returned(current().and_then(|_| {
         let around = blocks::block_around(address)?.ok_or(Status::NOT_FOUND)?;
-        if !begin.is_null() {
-            store(begin, around.begin)?;
-        }
-        match bytes.is_null() {
-            true => Ok(()),
-            false => store(bytes, around.bytes as usize),
-        }
+        store_if_wanted(begin, around.begin);
+        store_if_wanted(bytes, around.bytes as usize);
+        Ok(())
     }))
 }
