@@ -31,12 +31,12 @@ impl FromStr for LaunchNumbers {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last): (u64, u64) = (number(first)?, number(last)?);
-            match first <= last {
-                true => Ok(first..=last),
-                false => Err(format!(
+            if first > last {
+                return Err(format!(
                     "'{part}' ends before it begins: write {last}-{first}"
-                )),
+                ));
             }
+            Ok(first..=last)
         };
         let ranges: Result<Vec<_>, String> = text.split(',').map(range).collect();
         ranges.map(LaunchNumbers)

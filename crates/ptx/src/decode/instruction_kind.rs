@@ -117,10 +117,8 @@ fn float_operations(class: InstructionClass, base: &str, modifiers: &[&str]) -> 
     match class {
         InstructionClass::Tensor => of_product(modifiers),
         InstructionClass::Float16 | InstructionClass::Float32 | InstructionClass::Float64 => {
-            let values = match modifiers.iter().any(|word| word.ends_with("x2")) {
-                true => 2,
-                false => 1,
-            };
+            let has_two = modifiers.iter().any(|word| word.ends_with("x2"));
+            let values = if has_two { 2 } else { 1 };
             values * of_arithmetic(base)
         }
         _ => 0,
