@@ -157,7 +157,9 @@ impl<'a> WarpPart<'a> {
                 let steps = self.touches().saturating_sub(1) as i64;
                 let last = i64::from(first) + i64::from(stride as i32) * steps;
                 let (low, high) = (last.min(first.into()), last.max(first.into()));
-                high < range.start.into() || low >= range.end.into()
+                // From `OUTSIDE`, the largest number, the next step leads on from the smallest.
+                let wraps = last > u32::MAX.into();
+                !wraps && (high < range.start.into() || low >= range.end.into())
             }
         }
     }
