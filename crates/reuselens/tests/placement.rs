@@ -7,7 +7,7 @@ use reuselens::locality::{ContextFootprint, Dimension, PlacementData, Profile};
 use reuselens::trace::{
     Block, Event, Kind, Process, Projection, Row, Source, Step, Thread, TraceError,
 };
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, Error, analyze};
 
 const PAGES: u64 = 512;
@@ -114,6 +114,8 @@ fn options(threads: usize) -> AnalysisOptions {
         placement: Some(PlacementData::default()),
         threads: NonZeroUsize::new(threads),
         memory_limit: Some(Bytes(1 << 30)),
+        // The programs' steps are of this size, whatever this machine's lines are.
+        granularity: Some(Granularity::LINE_64),
         ..AnalysisOptions::default()
     }
 }
