@@ -139,6 +139,15 @@ pub struct CacheModel {
     #[arg(long, help_heading = "CUDA programs")]
     pub no_cache_model: bool,
 
+    /// Measure how far apart lines are reused in caches of a CUDA program's multiprocessors, of any
+    /// size: in one of each, with invalidation by others' stores, and in one of all
+    #[arg(
+        long,
+        conflicts_with = "no_cache_model",
+        help_heading = "CUDA programs"
+    )]
+    pub cache_distances: bool,
+
     /// The GPU whose caches are modelled for a CUDA program: blackwell, hopper, ada, ampere,
     /// pascal, kepler, or sizes as in l1=128K,l2=40M,sms=108
     #[arg(
@@ -181,6 +190,7 @@ impl CacheModel {
         AdvisorOptions {
             caches: !self.no_cache_model,
             bypass: !self.no_cache_model,
+            cache_distances: self.cache_distances,
             model: self.gpu_model,
             mapped_accesses: MAPPED_ACCESSES,
             ..AdvisorOptions::default()

@@ -792,3 +792,39 @@ fn report_shows_a_stream_as_profile_shows_a_run() {
     let done = place.run(&["gpu", "report", "k.ptx"]).fails(1);
     done.says(&["k.ptx"]);
 }
+
+/// Eight blocks, each on a multiprocessor of its own, load 32 lines between them and store to 32
+/// others.
+#[test]
+fn caches_of_any_size_are_shown_when_asked_for() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let mut run = vec!["gpu", "run", "k.ptx", "--entry", "scale", "--grid", "8"];
+    run.extend([
+        "--block", "32", "-q", "-o", "k.rlwarp", "--arg", "256", "--arg", "2",
+    ]);
+    run.extend(["--arg", "ramp:f32:256", "--arg", "zeros:f32:256"]);
+    place.run(&run).succeeds();
+    let report = ["gpu", "report", "k.rlwarp", "--cache-distances"];
+    let done = place.run(&report).succeeds();
+    done.prints(&[
+        "Caches of multiprocessors, by size",
+        "invalidated",
+        "64 MiB",
+    ]);
+    let json = place.json("k.rlgpu").0;
+    let distances = &json["kernels"][0]["cache_distances"];
+    for cache in ["private", "coherent", "shared"] {
+        assert_eq!(
+            distances[cache],
+            json!({ "bins": [], "cold": 8 }),
+            "{cache}"
+        );
+    }
+    assert_eq!(distances["invalidated"], 0);
+    assert!(place.text("k.html").contains("id=\"caches\""));
+    let done = place.run(&["gpu", "report", "k.rlwarp", "-f"]).succeeds();
+    assert!(!done.out.contains("Caches of multiprocessors, by size"));
+    let both = [&report[..], &["--no-cache-model"]].concat();
+    place.run(&both).fails(2).says(&["--no-cache-model"]);
+}

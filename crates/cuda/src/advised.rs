@@ -1,5 +1,7 @@
 //! [`AdvisedKernels`]: the analyses of the crate `gpu-advisor`, on the kernels of a run.
 
+use std::sync::Arc;
+
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BranchExecutions, BranchReport,
     ClassCounts, GuardedExecutions, InstructionCounts, InstructionExecutions, KernelReport,
@@ -172,10 +174,13 @@ fn guarded(flow: &FlowCounts) -> Vec<GuardedExecutions> {
 fn instructions(flow: &FlowCounts) -> Vec<InstructionExecutions> {
     let rows = (0..)
         .zip(&flow.instructions)
-        .map(|(group, it)| InstructionExecutions {
-            group,
+        .map(|(instruction, it)| InstructionExecutions {
+            instruction,
             place: it.place.line(),
+            column: it.place.column(),
             calls: it.place.calls(),
+            ptx_line: it.place.position.line,
+            text: Arc::clone(&it.text),
             class: it.class,
             counts: ClassCounts {
                 warps: it.warps,

@@ -185,10 +185,10 @@ impl Advisor {
             kernel.map(&launch, number, kept);
         }
         let caches = self.caches.as_mut().map(|caches| {
-            let oracle = caches.end();
+            let outcome = caches.end();
             running.tally.sites.merge(&caches.sites);
             running.tally.objects.merge(&caches.objects);
-            (caches.report, oracle)
+            outcome
         });
         kernel.configured(running.configuration, instructions.is_some());
         kernel.add(

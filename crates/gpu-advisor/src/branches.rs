@@ -64,18 +64,25 @@ pub struct GuardedExecutions {
     pub lanes_off: u64,
 }
 
-/// Executions of the instructions of one class and source line, in one way of calls.
+/// Executions of an instruction. One of a function that was put in the place of several calls is
+/// one for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionExecutions {
-    /// Number of the group of instructions in the kernel, in the order of the code.
-    pub group: u32,
-    /// The place of the first of them in the source; empty if that is not known.
+    /// Number of the instruction in the kernel, in the order of the code.
+    pub instruction: u32,
+    /// Its place in the source, as `file:line`; empty if that is not known.
     pub place: Arc<str>,
+    /// Its column there, from 1; 0 if that is not known.
+    pub column: u32,
     /// The calls of device functions that lead there from the kernel.
     pub calls: Arc<[DeviceCall]>,
-    /// What they are.
+    /// Its line in the PTX; 0 if that is not known.
+    pub ptx_line: u32,
+    /// The instruction, as PTX writes it.
+    pub text: Arc<str>,
+    /// What it is.
     pub class: InstructionClass,
-    /// How often they were executed.
+    /// How often it was executed.
     pub counts: ClassCounts,
 }
 
@@ -89,7 +96,7 @@ pub struct BranchReport {
     pub branches: Vec<BranchExecutions>,
     /// Instructions under a guard that are no branches, by their numbers.
     pub guarded: Vec<GuardedExecutions>,
-    /// All instructions by line and class, by their numbers.
+    /// All instructions, by their numbers.
     pub instructions: Vec<InstructionExecutions>,
 }
 
@@ -230,7 +237,7 @@ impl BranchReport {
         merge_rows(
             &mut self.instructions,
             &other.instructions,
-            |row| row.group,
+            |row| row.instruction,
             |row, more| row.counts.merge(&more.counts),
         );
     }

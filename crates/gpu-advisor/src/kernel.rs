@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use reuselens_warp::{KernelSite, Launch, SharedArray, Space, WarpKind};
 
-use crate::caches::bypassing_sites;
+use crate::caches::{CacheOutcome, bypassing_sites};
 use crate::left_out;
 use crate::neighbours::KeptBlocks;
 use crate::occupancy::Configurations;
 use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
-    CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchConfiguration,
-    LaunchMetric, LaunchStatistics, LeftOutAccesses, MappingReport, ObjectReport, ReuseCounts,
-    ReuseReport, SharedArrayReport, SiteReport,
+    CacheDistances, CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport,
+    LaunchConfiguration, LaunchMetric, LaunchStatistics, LeftOutAccesses, MappingReport,
+    ObjectReport, ReuseCounts, ReuseReport, SharedArrayReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -30,6 +30,7 @@ pub(crate) struct KernelTotals {
     objects: BTreeMap<u32, ObjectTally>,
     heat: BTreeMap<u32, HeatMap>,
     caches: Option<CacheReport>,
+    distances: Option<CacheDistances>,
     oracle: Option<BypassOracle>,
     branches: BranchReport,
     left_out: Vec<LeftOutAccesses>,
@@ -61,6 +62,7 @@ impl KernelTotals {
             objects: BTreeMap::new(),
             heat: BTreeMap::new(),
             caches: None,
+            distances: None,
             oracle: None,
             branches: BranchReport::default(),
             left_out: Vec::new(),
@@ -124,14 +126,14 @@ impl KernelTotals {
     pub fn add(
         &mut self,
         mut tally: Tally,
-        caches: Option<(CacheReport, Option<BypassOracle>)>,
+        caches: Option<CacheOutcome>,
         branches: BranchReport,
         instructions: Option<InstructionCounts>,
         warps: u64,
     ) {
         self.has_counts = true;
         if let Some(instructions) = instructions {
-            let report = caches.as_ref().map(|(report, _)| report);
+            let report = caches.as_ref().map(|caches| &caches.report);
             // Both are sums: of all sites, and of all kinds of requests.
             let (global, banks) = (tally.global(), tally.banks.all());
             let launch = LaunchValues {
@@ -156,15 +158,10 @@ impl KernelTotals {
             self.heat.entry(heat.object).or_default().merge(&heat.map);
         }
         self.tally.merge(&tally);
-        if let Some((report, oracle)) = caches {
-            match &mut self.caches {
-                Some(known) => known.merge(&report),
-                None => self.caches = Some(report),
-            }
-            match (&mut self.oracle, oracle) {
-                (Some(known), Some(oracle)) => known.merge(&oracle),
-                (known, oracle) => *known = known.take().or(oracle),
-            }
+        if let Some(caches) = caches {
+            add_to(&mut self.caches, Some(caches.report), CacheReport::merge);
+            add_to(&mut self.oracle, caches.oracle, BypassOracle::merge);
+            add_to(&mut self.distances, caches.distances, CacheDistances::merge);
         }
         self.branches.merge(&branches);
         self.warps = self.warps.max(warps);
@@ -218,6 +215,7 @@ impl KernelTotals {
             banks: tally.banks,
             shared_arrays,
             caches: self.caches,
+            cache_distances: self.distances,
             bypass,
             mapping: self.mapping,
             branches: self.branches,
@@ -245,6 +243,15 @@ impl KernelTotals {
             per_cta: inputs(&self.tally.reuse.cta_lines),
             oracle: self.oracle.clone(),
         }
+    }
+}
+
+/// Adds what a launch has to what earlier ones had; either may have nothing.
+fn add_to<S>(known: &mut Option<S>, more: Option<S>, merge: impl Fn(&mut S, &S)) {
+    match (known.as_mut(), more) {
+        (Some(known), Some(more)) => merge(known, &more),
+        (None, more) => *known = more,
+        (Some(_), None) => {}
     }
 }
 

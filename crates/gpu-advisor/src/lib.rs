@@ -53,7 +53,7 @@ pub use branches::{
 };
 pub use by_kind::{ByKind, RequestSums};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};
-pub use caches::{CacheCounts, CacheReport};
+pub use caches::{CacheCounts, CacheDistances, CacheReport};
 pub use context::{LaunchContext, ObjectRange};
 pub use counts::{GlobalCounts, LINE_BYTES, SECTOR_BYTES};
 pub use divergence::{DegreeHistograms, MAX_DEGREE};

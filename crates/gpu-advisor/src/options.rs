@@ -18,6 +18,9 @@ pub struct AdvisorOptions {
     /// Whether the best number of warps that use the L1 is searched for, on the first SM. Costs a
     /// look-up in each of as many caches as a block has warps, for one block in [`GpuModel::sms`].
     pub bypass: bool,
+    /// Whether reuse distances are measured in caches of each SM, with and without invalidation, and
+    /// in one of all; only if caches are modelled.
+    pub cache_distances: bool,
     /// The most lines of requests of one block that are kept to bring them into order.
     pub window: u32,
     /// The most lines of requests that are kept for the cache model, in all resident blocks. Of a
@@ -37,6 +40,7 @@ impl Default for AdvisorOptions {
             model: GpuModel::default(),
             caches: true,
             bypass: true,
+            cache_distances: false,
             window: 1 << 18,
             resident_window: 1 << 22,
             mapped_accesses: 0,

@@ -21,6 +21,12 @@ impl KernelReport {
                 (site.code.place, site.code.calls) = (place, calls.into());
             }
         }
+        for executed in &mut self.branches.instructions {
+            // The place that is put in has no column.
+            if moved(&executed.place, &executed.calls).is_some() {
+                executed.column = 0;
+            }
+        }
         for (place, calls) in self.places_of_flow() {
             if let Some((other, leading)) = moved(place, calls) {
                 (*place, *calls) = (other.into(), leading.into());

@@ -3,9 +3,9 @@
 use reuselens_warp::{InstructionClass, KernelSite, SharedArray, Space, WarpKind};
 
 use crate::{
-    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, ClassCounts,
-    ConfiguredLaunches, DegreeHistograms, GlobalCounts, HeatMap, InstructionMix, LaunchStatistics,
-    LeftOutAccesses, MappingReport, RequestSums, ReuseReport, ReuseSums,
+    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheDistances, CacheReport,
+    ClassCounts, ConfiguredLaunches, DegreeHistograms, GlobalCounts, HeatMap, InstructionMix,
+    LaunchStatistics, LeftOutAccesses, MappingReport, RequestSums, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -230,6 +230,8 @@ pub struct KernelReport {
     pub shared_arrays: Vec<SharedArrayReport>,
     /// Modelled caches; none if they were not modelled.
     pub caches: Option<CacheReport>,
+    /// Reuse distances in caches of each SM, and in one of all; none if they were not measured.
+    pub cache_distances: Option<CacheDistances>,
     /// Advice on bypassing the L1; none without reuse distances.
     pub bypass: Option<BypassReport>,
     /// What another order of threads would gain; none where it was not looked for.

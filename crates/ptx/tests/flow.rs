@@ -107,38 +107,51 @@ fn lanes_without_a_thread_are_not_divergence() {
 /// By hand: 40 threads in two warps. Those below 4 do the middle block; the store is for those
 /// below 8, all in the first warp.
 #[test]
-fn instructions_are_counted_by_line_and_class() {
+fn instructions_are_counted_one_by_one() {
     let body = "setp.gt.u32 %p1, %r1, 3;\n@%p1 bra END;\n.reg .f32 %f<4>;\n\
         .loc 1 5 1\nfma.rn.f32 %f1, %f2, %f3, %f1;\nadd.f32 %f1, %f1, %f1;\n\
         .loc 1 6 1\nmul.f32 %f2, %f1, %f1;\nadd.u32 %r3, %r1, 1;\n\
-        END:\n.loc 1 7 1\nld.param.u64 %x1, [out];\nsetp.lt.u32 %p2, %r1, 8;\n\
+        END:\n.loc 1 7 9\nld.param.u64 %x1, [out];\nsetp.lt.u32 %p2, %r1, 8;\n\
         .shared .f32 s[8];\nmov.u32 %r5, s;\n@%p2 st.shared.f32 [%r5], %f1;\nret;\n";
     let found = counts(body, 1, 40, 1);
     let rows = found.instructions.iter().map(|row| {
         let counts = [row.warps, row.threads, row.float_operations];
-        (row.place.line().to_string(), row.class, counts)
+        let place = format!("{}:{}", row.place.line(), row.place.column());
+        (place, row.class, &row.text[..], counts)
     });
     let rows: Vec<_> = rows.collect();
     use InstructionClass::{Control, Float32, Integer, LoadParameter, Move, StoreShared};
-    let line = |number| match number {
-        0 => String::new(),
-        number => format!("k.cu:{number}"),
-    };
     let expected = [
-        // Without a line: two moves, a multiplication and a comparison, the branch of 36 threads.
-        (line(0), Move, [4, 80, 0]),
-        (line(0), Integer, [4, 80, 0]),
-        (line(0), Control, [2, 36, 0]),
-        (line(5), Float32, [2, 8, 12]),
-        (line(6), Float32, [1, 4, 4]),
-        (line(6), Integer, [1, 4, 0]),
-        (line(7), LoadParameter, [2, 40, 0]),
-        (line(7), Integer, [2, 40, 0]),
-        (line(7), Move, [2, 40, 0]),
-        (line(7), StoreShared, [2, 8, 0]),
-        (line(7), Control, [2, 40, 0]),
+        (":0", Integer, "setp.gt.u32 %p1, %r1, 3;", [2, 40, 0]),
+        (":0", Control, "@%p1 bra END;", [2, 36, 0]),
+        (
+            "k.cu:5:1",
+            Float32,
+            "fma.rn.f32 %f1, %f2, %f3, %f1;",
+            [1, 4, 8],
+        ),
+        ("k.cu:5:1", Float32, "add.f32 %f1, %f1, %f1;", [1, 4, 4]),
+        ("k.cu:6:1", Float32, "mul.f32 %f2, %f1, %f1;", [1, 4, 4]),
+        ("k.cu:6:1", Integer, "add.u32 %r3, %r1, 1;", [1, 4, 0]),
+        (
+            "k.cu:7:9",
+            LoadParameter,
+            "ld.param.u64 %x1, [out];",
+            [2, 40, 0],
+        ),
+        ("k.cu:7:9", Integer, "setp.lt.u32 %p2, %r1, 8;", [2, 40, 0]),
+        ("k.cu:7:9", Move, "mov.u32 %r5, s;", [2, 40, 0]),
+        (
+            "k.cu:7:9",
+            StoreShared,
+            "@%p2 st.shared.f32 [%r5], %f1;",
+            [2, 8, 0],
+        ),
+        ("k.cu:7:9", Control, "ret;", [2, 40, 0]),
     ];
-    assert_eq!(rows, expected);
+    let expected =
+        expected.map(|(place, class, text, counts)| (place.to_owned(), class, text, counts));
+    assert_eq!(rows[rows.len() - expected.len()..], expected);
 }
 
 #[test]

@@ -79,6 +79,16 @@ pub struct KernelSite {
     pub calls: Arc<[DeviceCall]>,
 }
 
+impl KernelSite {
+    /// The instruction of PTX that its text names, and its line there: of
+    /// `ld.global.u32 (PTX line 7)`, `ld.global.u32` and 7. None if it names no line.
+    pub fn ptx(&self) -> Option<(&str, u32)> {
+        let (opcode, line) = self.text.split_once(" (PTX line ")?;
+        let line = line.split(|letter: char| !letter.is_ascii_digit()).next()?;
+        Some((opcode, line.parse().ok()?))
+    }
+}
+
 /// A call of a device function, on the way from a kernel to one of its instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceCall {
@@ -142,5 +152,30 @@ impl Launch {
             self.sites.len()
         };
         (site as usize) < known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_ptx_are_read_off_the_text() {
+        for (text, ptx) in [
+            ("ld.global.u32 (PTX line 7)", Some(("ld.global.u32", 7))),
+            (
+                "st.shared.u8 (PTX line 12 of a.ptx)",
+                Some(("st.shared.u8", 12)),
+            ),
+            ("ld.global.u32 (PTX line x)", None),
+            ("LDG.E", None),
+            ("", None),
+        ] {
+            let site = KernelSite {
+                text: text.to_owned(),
+                ..KernelSite::default()
+            };
+            assert_eq!(site.ptx(), ptx, "{text}");
+        }
     }
 }

@@ -11,11 +11,12 @@ use crate::typed::TypedOptions;
 
 /// Options that only CUDA programs have a use for: those of
 /// [`CudaAnalysis`](super::CudaAnalysis).
-const ONLY_CUDA: [&str; 7] = [
+const ONLY_CUDA: [&str; 8] = [
     "host",
     "max_instructions",
     "on_fault",
     "no_cache_model",
+    "cache_distances",
     "gpu_model",
     "kernel",
     "launches",

@@ -31,6 +31,7 @@
 //! [`GpuModel::resident_blocks`]: crate::GpuModel::resident_blocks
 //! [`AdvisorOptions::resident_window`]: crate::AdvisorOptions::resident_window
 
+mod distances;
 mod lru;
 mod requests;
 mod waves;
@@ -42,8 +43,10 @@ use reuselens_warp::KernelSite;
 use crate::tally::LAST_SITE;
 use crate::{GpuModel, ratio};
 
+pub use distances::CacheDistances;
+pub(crate) use distances::DistanceMeter;
 pub(crate) use requests::{BlockRequests, CacheRequest, CacheStep};
-pub(crate) use waves::CacheSimulator;
+pub(crate) use waves::{CacheOutcome, CacheSimulator};
 
 /// Sectors that a cache was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use reuselens_warp::WarpKind;
 
 use super::lru::SectorCache;
 use super::requests::{BlockRequests, CacheRequest, CacheStep, L2Request};
-use super::{CacheCounts, CacheReport};
+use super::{CacheCounts, CacheDistances, CacheReport, DistanceMeter};
 use crate::order::Lockstep;
 use crate::request::count_sectors;
 use crate::tally::{ObjectTallies, SiteTallies};
@@ -37,11 +37,22 @@ pub(crate) struct CacheSimulator {
     before: usize,
     spare: Vec<BlockRequests>,
     oracle: OracleCaches,
+    meter: Option<DistanceMeter>,
     level: Level,
     /// Of the launch.
-    pub report: CacheReport,
+    report: CacheReport,
     pub sites: SiteTallies,
     pub objects: ObjectTallies,
+}
+
+/// What the model says of a launch.
+#[derive(Debug)]
+pub(crate) struct CacheOutcome {
+    pub report: CacheReport,
+    /// If it was searched for, and anything was loaded.
+    pub oracle: Option<BypassOracle>,
+    /// If they were measured.
+    pub distances: Option<CacheDistances>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +96,7 @@ impl CacheSimulator {
             before: 0,
             spare: Vec::new(),
             oracle: OracleCaches::default(),
+            meter: options.cache_distances.then(DistanceMeter::default),
             level: Level::best(),
             report: CacheReport::default(),
             sites: SiteTallies::default(),
@@ -112,6 +124,9 @@ impl CacheSimulator {
         };
         self.sites.0.clear();
         self.objects.entries.clear();
+        if let Some(meter) = &mut self.meter {
+            meter.begin();
+        }
         self.oracle.loads = 0;
         self.oracle.traffic.clear();
         if self.searches_bypass {
@@ -141,8 +156,8 @@ impl CacheSimulator {
         }
     }
 
-    /// The launch has ended. Returns the oracle's part, if it was asked for.
-    pub fn end(&mut self) -> Option<BypassOracle> {
+    /// The launch has ended.
+    pub fn end(&mut self) -> CacheOutcome {
         if !self.wave.is_empty() {
             self.run();
         }
@@ -150,10 +165,15 @@ impl CacheSimulator {
             self.report.l1.merge(&site.counts.l1);
             self.report.l2.merge(&site.counts.l2);
         }
-        (self.searches_bypass && self.oracle.loads > 0).then(|| BypassOracle {
-            loads: self.oracle.loads,
-            traffic: self.oracle.traffic.clone(),
-        })
+        let has_oracle = self.searches_bypass && self.oracle.loads > 0;
+        CacheOutcome {
+            report: self.report,
+            oracle: has_oracle.then(|| BypassOracle {
+                loads: self.oracle.loads,
+                traffic: self.oracle.traffic.clone(),
+            }),
+            distances: self.meter.as_mut().map(DistanceMeter::end),
+        }
     }
 
     fn run(&mut self) {
@@ -169,6 +189,11 @@ impl CacheSimulator {
             run_l1(self.level, self, (self.before + first) % sms, first);
         }
         run_l2(self.level, self);
+        if let Some(meter) = &mut self.meter {
+            let bypassing = &self.bypassing;
+            let passes_by = |step: &CacheStep| is_bypassing(bypassing, step);
+            meter.run(&self.wave, self.before % sms, sms, passes_by);
+        }
         self.before += self.wave.len();
         self.kept = 0;
         for mut requests in self.wave.drain(..) {
@@ -193,8 +218,7 @@ impl CacheSimulator {
             let end = begin + usize::from(step.lines);
             self.next_lines[block] = end;
             let lines = &self.wave[block].lines[begin..end];
-            let is_bypassing = step.kind == WarpKind::Load
-                && self.bypassing.get(usize::from(step.site)) == Some(&true);
+            let is_bypassing = is_bypassing(&self.bypassing, step);
             if has_oracle {
                 self.oracle.request(step, lines, stores, is_bypassing);
             }
@@ -319,6 +343,12 @@ impl OpenCounts {
         of_site.merge(&counts);
         of_object.merge(&counts);
     }
+}
+
+/// Whether a request passes the L1 by; `bypassing` are the sites whose loads do.
+#[inline(always)]
+fn is_bypassing(bypassing: &[bool], step: &CacheStep) -> bool {
+    step.kind == WarpKind::Load && bypassing.get(usize::from(step.site)) == Some(&true)
 }
 
 /// What a request does to an L1. Returns the sectors that it had.

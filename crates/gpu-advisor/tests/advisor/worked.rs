@@ -202,10 +202,13 @@ fn branches_are_percentages_and_lines() {
         lanes_off,
     };
     use InstructionClass::{Float32, Integer};
-    let executed = |group, class, warps| InstructionExecutions {
-        group,
-        place: "k.cu:10:5".into(),
+    let executed = |instruction, class, warps| InstructionExecutions {
+        instruction,
+        place: "k.cu:10".into(),
+        column: 5,
         calls: [].into(),
+        ptx_line: 40 + instruction,
+        text: "add.u32 %r1, %r2, %r3;".into(),
         class,
         counts: ClassCounts {
             warps,

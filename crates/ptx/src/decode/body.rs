@@ -116,10 +116,9 @@ impl KernelDecoder<'_> {
                 self.lines.locate(self.ast, *source, inlined.as_ref());
             }
             Statement::Instruction(instruction) => {
-                self.at = instruction.at;
-                self.opcode.clone_from(&instruction.opcode);
-                self.fresh = true;
-                self.guard = (NONE, false);
+                self.begin(instruction.at, &instruction.opcode, || {
+                    instruction.to_string()
+                });
                 if let Some((name, negated)) = &instruction.guard {
                     let operand = crate::syntax::ast::Operand::Name(name.clone(), 0);
                     let slot = self.source(&operand, crate::syntax::types::Type::Pred, false)?;

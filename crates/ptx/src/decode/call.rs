@@ -3,6 +3,8 @@
 //! `routine`. Of functions without a body, those of CUDA's run time that print, assert or allocate
 //! are known; others are refused.
 
+use std::sync::Arc;
+
 use super::callees::CallParts;
 use super::decoder::KernelDecoder;
 use super::kernel::{
@@ -264,7 +266,8 @@ impl<'a> KernelDecoder<'a> {
 
     fn inlined_body(&mut self, function: &FunctionAst, scope: Scope) -> Result<(), PtxError> {
         let end = self.new_label();
-        let (at, opcode, guard) = (self.at, self.opcode.clone(), self.guard);
+        let (at, guard) = (self.at, self.guard);
+        let (opcode, text) = (self.opcode.clone(), Arc::clone(&self.text));
         if guard.0 != NONE {
             // Lanes without the guard go around the body.
             self.guard.1 = !guard.1;
@@ -284,7 +287,8 @@ impl<'a> KernelDecoder<'a> {
         self.body(function.body.as_deref().unwrap_or_default())?;
         self.frames.pop();
         self.place_label(end);
-        (self.at, self.opcode, self.guard, self.lines) = (at, opcode, guard, lines);
+        (self.at, self.guard, self.lines) = (at, guard, lines);
+        (self.opcode, self.text) = (opcode, text);
         Ok(())
     }
 

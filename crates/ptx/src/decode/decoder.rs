@@ -3,6 +3,7 @@
 //! methods for one sort of statement each.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use reuselens_warp::SharedArray;
 
@@ -12,6 +13,7 @@ use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op,
 use super::lines::LineTable;
 use super::routine::CallSizes;
 use super::scope::{Binding, BodyScope, CallChoice, Scope};
+use crate::Options;
 use crate::error::{Position, PtxError};
 use crate::lanes::{Form, Isa, Slots};
 use crate::syntax::ast::{Ast, FunctionAst, Variable};
@@ -37,6 +39,9 @@ pub struct KernelDecoder<'a> {
     /// The instruction being decoded.
     pub at: Position,
     pub opcode: String,
+    /// All of it, if the kernel keeps its instructions' texts.
+    pub text: Arc<str>,
+    keeps_texts: bool,
     pub lines: LineTable,
     pub guard: (u32, bool),
     /// The next operation is the first of its instruction.
@@ -81,18 +86,20 @@ impl<'a> KernelDecoder<'a> {
     pub fn new(
         ast: &'a Ast,
         symbols: &'a Symbols,
-        isa: Isa,
+        options: &Options,
         function: &FunctionAst,
     ) -> KernelDecoder<'a> {
         KernelDecoder {
             ast,
             symbols,
-            isa,
+            isa: options.isa,
             kernel: Kernel::empty(ast, function),
             frames: Vec::new(),
             labels: Vec::new(),
             at: function.at,
             opcode: String::new(),
+            text: Arc::default(),
+            keeps_texts: options.flow,
             lines: LineTable::default(),
             guard: (NONE, false),
             fresh: true,
@@ -115,6 +122,18 @@ impl<'a> KernelDecoder<'a> {
             dynamic: Vec::new(),
             dynamic_name: None,
         }
+    }
+
+    /// An instruction begins; `text` is made if the kernel keeps texts.
+    pub fn begin(&mut self, at: Position, opcode: &str, text: impl FnOnce() -> String) {
+        self.at = at;
+        opcode.clone_into(&mut self.opcode);
+        self.text = match self.keeps_texts {
+            true => text().into(),
+            false => Arc::default(),
+        };
+        self.fresh = true;
+        self.guard = (NONE, false);
     }
 
     /// An error at the instruction being decoded.
@@ -141,6 +160,9 @@ impl<'a> KernelDecoder<'a> {
                 source,
             });
             self.kernel.kinds.push(InstructionKind::of(&self.opcode));
+            if self.keeps_texts {
+                self.kernel.texts.push(Arc::clone(&self.text));
+            }
         }
         self.kernel.ops.push(Op {
             code,

@@ -3,15 +3,8 @@
 //! each instruction is executed follows from these, so that nothing is counted at the others. A
 //! kernel without probes runs as fast as if this did not exist.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use reuselens_warp::{DeviceCall, InstructionClass};
-
 use super::cfg::{self, Graph};
-use super::kernel::{
-    Callee, Code, CountedInstruction, InstructionGroup, Kernel, NONE, Op, Probe, ProbeKind,
-};
+use super::kernel::{Callee, Code, CountedInstruction, Kernel, NONE, Op, Probe, ProbeKind};
 use crate::lanes::Slots;
 
 /// Puts probes into a kernel whose branches are complete. Blocks that nothing leads to have none.
@@ -21,7 +14,6 @@ pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
     let old = std::mem::take(&mut kernel.ops);
     let mut moved = vec![NONE; old.len()];
     let mut ops = Vec::with_capacity(old.len() + 2 * graph.starts.len());
-    let mut groups = Groups::default();
     let mut blocks = 0;
     for (block, &start) in graph.starts.iter().enumerate() {
         moved[start] = ops.len() as u32;
@@ -43,7 +35,11 @@ pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
                 ops.push(counted);
             }
             if op.counts {
-                groups.count(kernel, op, comes, guard);
+                kernel.counted.push(CountedInstruction {
+                    place: op.place,
+                    probe: comes,
+                    guard,
+                });
             }
             ops.push(*op);
             if resumes && matches!(op.code, Code::Call(_)) {
@@ -78,35 +74,6 @@ fn guarding(kernel: &mut Kernel, op: &Op, kind: ProbeKind, block: u32) -> Op {
         counted.slots.a = address;
     }
     counted
-}
-
-/// What the instructions of a group have in common: line, calls that lead there, and class.
-type GroupKey = (Arc<str>, Arc<[DeviceCall]>, InstructionClass);
-
-/// The numbers of the groups of instructions.
-#[derive(Default)]
-struct Groups(HashMap<GroupKey, u32>);
-
-impl Groups {
-    /// Counts an instruction by the probe of the lanes that come to it, and that of its guard.
-    fn count(&mut self, kernel: &mut Kernel, op: &Op, probe: u32, guard: u32) {
-        let place = &kernel.places[op.place as usize];
-        let kind = kernel.kinds[op.place as usize];
-        let key = (place.line(), place.calls(), kind.class);
-        let group = *self.0.entry(key).or_insert_with(|| {
-            kernel.groups.push(InstructionGroup {
-                class: kind.class,
-                place: op.place,
-            });
-            kernel.groups.len() as u32 - 1
-        });
-        kernel.counted.push(CountedInstruction {
-            group,
-            float_operations: kind.float_operations,
-            probe,
-            guard,
-        });
-    }
 }
 
 /// Lets branches lead to the new places of what they led to: all are beginnings of blocks.

@@ -52,8 +52,6 @@ pub struct Kernel {
     pub(crate) probes: Vec<Probe>,
     /// The instructions that are counted, if `probes` are.
     pub(crate) counted: Vec<CountedInstruction>,
-    /// What they are counted by.
-    pub(crate) groups: Vec<InstructionGroup>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
     pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
@@ -81,6 +79,8 @@ pub struct Kernel {
     pub(crate) places: Vec<KernelPlace>,
     /// What the instruction at each of the places is.
     pub(crate) kinds: Vec<InstructionKind>,
+    /// Its text; empty unless `Options::flow` asked for it.
+    pub(crate) texts: Vec<Arc<str>>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,
     pub(crate) max_threads: Option<u64>,
@@ -115,7 +115,6 @@ impl Kernel {
             frame: NONE,
             probes: Vec::new(),
             counted: Vec::new(),
-            groups: Vec::new(),
             traps: Vec::new(),
             narrow: 0,
             wide: 0,
@@ -133,6 +132,7 @@ impl Kernel {
             warp_sites: OnceLock::new(),
             places: Vec::new(),
             kinds: Vec::new(),
+            texts: Vec::new(),
             is_ordered: false,
             max_threads: function.max_threads,
             required_threads: function.required_threads,
@@ -258,6 +258,11 @@ impl KernelPlace {
     pub fn line(&self) -> Arc<str> {
         let source = self.source.as_ref();
         source.map_or_else(Arc::default, |source| Arc::clone(&source.text))
+    }
+
+    /// Its column in the source, from 1; 0 if it is not known.
+    pub fn column(&self) -> u32 {
+        self.source.as_ref().map_or(0, |source| source.column)
     }
 
     /// The calls of device functions that lead there from the kernel; empty if it is in the kernel
@@ -534,22 +539,12 @@ pub enum ProbeKind {
 /// An instruction whose executions follow from what its probes count.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedInstruction {
-    /// Index into `groups`.
-    pub group: u32,
-    /// Of each thread.
-    pub float_operations: u32,
+    /// Index into `places`, `kinds` and `texts`.
+    pub place: u32,
     /// Index of the probe of the lanes that come to it.
     pub probe: u32,
     /// Index of the probe of its guard; `NONE` if it has none.
     pub guard: u32,
-}
-
-/// Instructions of one class and line that are counted together.
-#[derive(Clone, Debug)]
-pub struct InstructionGroup {
-    pub class: warp::InstructionClass,
-    /// That of the first of them: index into `places`.
-    pub place: u32,
 }
 
 /// A load or a store.

@@ -37,7 +37,7 @@ use reuselens_warp::SharedArray;
 pub use callees::Callees;
 use decoder::KernelDecoder;
 pub use kernel::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
-use kernel::{Code, NONE, NamedSpace};
+use kernel::{Code, NamedSpace};
 use scope::{Binding, BodyScope, Scope};
 
 use crate::error::PtxError;
@@ -79,7 +79,7 @@ fn decode_body(
     if let Some(error) = &function.refused {
         return Err(error.clone());
     }
-    let mut decoder = KernelDecoder::new(ast, symbols, options.isa, function);
+    let mut decoder = KernelDecoder::new(ast, symbols, options, function);
     let body = function.body.as_deref().unwrap_or_default();
     decoder.frames.push(BodyScope {
         scopes: vec![Scope::default()],
@@ -87,9 +87,8 @@ fn decode_body(
     });
     parameters(&mut decoder, function)?;
     decoder.body(body)?;
-    decoder.guard = (NONE, false);
-    decoder.fresh = true;
-    "exit".clone_into(&mut decoder.opcode);
+    let end = decoder.at;
+    decoder.begin(end, "exit", || "exit;".to_owned());
     decoder.emit(Code::Exit, Default::default())?;
     decoder.kernel.local_bytes = decoder.local_bytes;
     decoder.routines()?;

@@ -299,8 +299,7 @@ impl<'a> KernelDecoder<'a> {
         error: &PtxError,
     ) -> Result<(), PtxError> {
         self.kernel.routines[number as usize].entry = self.kernel.ops.len() as u32;
-        (self.guard, self.fresh, self.at) = ((NONE, false), true, function.at);
-        "trap".clone_into(&mut self.opcode);
+        self.begin(function.at, "trap", || "trap;".to_owned());
         let name = crate::names::readable(&function.name);
         let what = format!("{name} is called through a pointer, and cannot be run: {error}");
         self.trap(FaultKind::Trap, what)

@@ -1,8 +1,10 @@
 //! [`FlowCounts`]: how warps went through a kernel: how often each basic block was executed, and by
 //! how few of a warp's lanes; which branches split warps.
 
+use std::sync::Arc;
+
 use crate::decode::KernelPlace;
-use crate::decode::kernel::{Code, Kernel, NONE, Op, ProbeKind};
+use crate::decode::kernel::{Code, CountedInstruction, Kernel, NONE, Op, ProbeKind};
 use crate::lanes::WARP;
 
 use reuselens_warp::InstructionClass;
@@ -25,19 +27,20 @@ pub struct FlowCounts {
     /// Other instructions under a guard (`@%p st.global`): what compilers often make of a short
     /// `if`. Lanes stay together, and those whose guard does not hold do nothing.
     pub predicated: Vec<BranchFlow>,
-    /// All instructions that were executed, by line and class, but those for which there is nothing
-    /// to do here: fences, prefetches, hints, and waits for bulk copies. In a launch that was
+    /// All instructions of those blocks, but those for which there is nothing to do here: fences, prefetches, hints, and waits for bulk copies. In a launch that was
     /// stopped, the basic blocks that warps were in count to their ends.
     pub instructions: Vec<InstructionFlow>,
 }
 
-/// Instructions of one class and source line, in one way of calls from the kernel.
+/// An instruction of a kernel, as PTX has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionFlow {
-    /// The first of them.
+    /// Where it is.
     pub place: KernelPlace,
-    /// What they are.
+    /// What it is.
     pub class: InstructionClass,
+    /// The instruction as PTX writes it: `@%p1 add.u32 %r1, %r2, 4;`.
+    pub text: Arc<str>,
     /// Executions by warps.
     pub warps: u64,
     /// Executions by threads whose guard held: those that had an effect.
@@ -199,17 +202,9 @@ impl FlowCounts {
     }
 }
 
-/// The executions of each group of instructions.
+/// The executions of each instruction.
 fn instructions(kernel: &Kernel, cells: &[FlowCell]) -> Vec<InstructionFlow> {
-    let empty = kernel.groups.iter().map(|group| InstructionFlow {
-        place: kernel.places[group.place as usize].clone(),
-        class: group.class,
-        warps: 0,
-        threads: 0,
-        float_operations: 0,
-    });
-    let mut groups: Vec<InstructionFlow> = empty.collect();
-    for counted in &kernel.counted {
+    let executed = |counted: &CountedInstruction| {
         let cell = cells[counted.probe as usize];
         let (threads, repeats) = match counted.guard {
             NONE => (cell.threads, 0),
@@ -218,10 +213,16 @@ fn instructions(kernel: &Kernel, cells: &[FlowCell]) -> Vec<InstructionFlow> {
                 (guard.taken, guard.repeats)
             }
         };
-        let group = &mut groups[counted.group as usize];
-        group.warps += cell.warps + repeats;
-        group.threads += threads;
-        group.float_operations += threads * u64::from(counted.float_operations);
-    }
-    groups
+        let place = counted.place as usize;
+        let kind = kernel.kinds[place];
+        InstructionFlow {
+            place: kernel.places[place].clone(),
+            class: kind.class,
+            text: Arc::clone(&kernel.texts[place]),
+            warps: cell.warps + repeats,
+            threads,
+            float_operations: threads * u64::from(kind.float_operations),
+        }
+    };
+    kernel.counted.iter().map(executed).collect()
 }

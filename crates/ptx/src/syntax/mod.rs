@@ -11,6 +11,7 @@ mod lexer;
 mod link;
 mod module;
 mod number;
+mod text;
 pub mod types;
 
 pub use link::link;

@@ -2,10 +2,12 @@
 //! ([`gpu_json`]) and CSV ([`gpu_csv`]); and runs read back from JSON ([`StoredGpuRun`]), compared
 //! ([`gpu_diff`]) or with their findings ([`GpuFindings`]).
 
+mod cache_sizes;
 mod csv;
 mod diff;
 mod findings;
 mod host;
+mod instructions;
 mod json;
 mod page;
 mod rows;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::GpuRun;
+use super::instructions::PtxSums;
 use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{
-    BankCounts, BranchReport, CacheCounts, ClassCounts, ConfiguredLaunches, GlobalCounts, HeatMap,
-    InstructionCounts, InstructionMix, KernelReport, ObjectCounts, RequestSums, ReuseReport,
-    SECTOR_BYTES, SharedArrayReport, SiteCounts, source_line,
+    BankCounts, BranchReport, CacheCounts, CacheDistances, ClassCounts, ConfiguredLaunches,
+    GlobalCounts, HeatMap, InstructionCounts, InstructionMix, KernelReport, ObjectCounts,
+    RequestSums, ReuseReport, SECTOR_BYTES, SharedArrayReport, SiteCounts, source_line,
 };
 use reuselens_warp::DeviceCall;
 
@@ -80,6 +81,8 @@ pub(super) struct KernelSum {
     pub l1: Option<CacheCounts>,
     /// The modelled L2; none if it was not modelled.
     pub l2: Option<CacheCounts>,
+    /// Reuse distances in caches of multiprocessors; none if they were not measured.
+    pub cache_distances: Option<CacheDistances>,
     /// Arrays in shared memory, by name.
     pub shared_arrays: Vec<SharedArrayReport>,
     /// Control flow.
@@ -118,6 +121,10 @@ impl KernelSum {
         if let Some(caches) = &report.caches {
             self.l1.get_or_insert_default().merge(&caches.l1);
             self.l2.get_or_insert_default().merge(&caches.l2);
+        }
+        if let Some(distances) = &report.cache_distances {
+            let sum = self.cache_distances.get_or_insert_default();
+            sum.merge(distances);
         }
         self.branches.merge(&report.branches);
         if let Some(reuse) = &report.reuse {
@@ -232,6 +239,8 @@ pub(super) struct LineSum {
     pub lanes_off: u64,
     /// All instructions there.
     pub instructions: ClassCounts,
+    /// Each of them.
+    pub ptx: PtxSums,
 }
 
 /// Ways to a line that are kept.
@@ -287,6 +296,7 @@ fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
         for site in &report.by_site {
             sum_of(source_line(&site.code.place), &site.code.calls, &|sum| {
                 sum.counts.merge(&site.counts);
+                sum.ptx.add_site(&report.kernel, site);
             });
         }
         for line in report.branches.by_call() {
@@ -300,6 +310,13 @@ fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
                 sum.lanes_off += line.lanes_off;
                 sum.instructions.merge(&line.instructions);
             });
+        }
+    }
+    for report in reports {
+        for row in &report.branches.instructions {
+            if let Some(sum) = lines.get_mut(&source_line(&row.place)) {
+                sum.ptx.add_executed(&report.kernel, row);
+            }
         }
     }
     let mut lines: Vec<LineSum> = lines.into_values().collect();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, ObjectSum};
-use super::{GpuRun, RunOrigin, STOPPED, STREAM_MIX, ShortNames, SummedRun, rows};
+use super::{GpuRun, RunOrigin, STOPPED, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
 use crate::advice::PlaceNames;
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
@@ -42,6 +42,7 @@ pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
         writer.lines(&mut out);
         writer.objects(&mut out);
         writer.shared_arrays(&mut out);
+        writer.cache_sizes(&mut out);
         writer.host(&mut out);
         writer.findings(&mut out);
         for cut in run.cuts() {
@@ -222,6 +223,19 @@ impl Writer<'_> {
             "wavefronts: passes that requests need; conflicts: those that they would not need if the \
              lanes used different banks.",
         );
+    }
+
+    fn cache_sizes(&self, out: &mut String) {
+        let cells = cache_sizes::rows(&self.summed.kernels);
+        if cells.is_empty() {
+            return;
+        }
+        // Three rows of each kernel.
+        let shown = &cells[..cells.len().min(3 * self.top)];
+        heading(out, cache_sizes::TITLE, "", self.width, self.paint);
+        let columns = columns(&cache_sizes::heads(), &cache_sizes::WORDS);
+        table(out, &columns, shown, self.width, self.paint);
+        self.soft(out, cache_sizes::LEGEND);
     }
 
     fn host(&self, out: &mut String) {

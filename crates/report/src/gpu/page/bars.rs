@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use reuselens_gpu_advisor::{DegreeHistograms, RequestSums, ReuseCounts};
+use reuselens_gpu_advisor::{DegreeHistograms, RequestSums};
+use reuselens_locality::Log2Histogram;
 
 use crate::gpu::GpuRun;
 use crate::gpu::sums::KernelSum;
@@ -29,13 +30,22 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
             draw(
                 out,
                 "Reuse distance in a block, lines",
-                &distances(&reuse.cta_lines),
+                &distances(&reuse.cta_lines.loads),
             );
             draw(
                 out,
                 "Reuse distance in a warp, lines",
-                &distances(&reuse.warp_lines),
+                &distances(&reuse.warp_lines.loads),
             );
+        }
+        if let Some(caches) = &kernel.cache_distances {
+            for (title, loads) in [
+                ("In caches of each multiprocessor", &caches.private),
+                ("So too, invalidated by others", &caches.coherent),
+                ("In one cache of all", &caches.shared),
+            ] {
+                draw(out, title, &distances(loads));
+            }
         }
         let mut degrees = DegreeHistograms::default();
         for report in run.kernels.iter().filter(|it| it.kernel == kernel.name) {
@@ -48,9 +58,8 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
 }
 
 /// Loads by powers of two of their distances; those of new lines last.
-fn distances(counts: &ReuseCounts) -> Vec<LabelledBar> {
-    let mut bars: Vec<LabelledBar> = counts
-        .loads
+fn distances(loads: &Log2Histogram) -> Vec<LabelledBar> {
+    let mut bars: Vec<LabelledBar> = loads
         .iter()
         .map(|(low, high, value)| LabelledBar {
             label: match low == high {
@@ -63,7 +72,7 @@ fn distances(counts: &ReuseCounts) -> Vec<LabelledBar> {
         .collect();
     bars.push(LabelledBar {
         label: "new".to_owned(),
-        value: counts.loads.cold(),
+        value: loads.cold(),
         class: "cold",
     });
     bars

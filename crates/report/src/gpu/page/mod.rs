@@ -15,7 +15,7 @@ use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
-use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, rows};
+use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
 use crate::html::{escape, page};
 use crate::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
 use tables::{ROWS, TableRow, noted_section, section};
@@ -73,11 +73,13 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     let bypass = bypass_rows(run);
     let heated = heat::objects(summed);
     let shared = rows::shared_arrays(kernels);
+    let sizes = cache_sizes::rows(kernels);
     let mut out = String::with_capacity(128 << 10);
     page::head(&mut out, &run.command);
     top(&mut out, |id| match id {
         "source" => !files.is_empty(),
         "heat" => !heated.is_empty(),
+        "caches" => !sizes.is_empty(),
         "shared" => !shared.is_empty(),
         "copies" => !run.ledger.copies.is_empty(),
         "host" => run.host.is_some(),
@@ -102,6 +104,12 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
             bars::write(out, run, &kernels[..kernels.len().min(PICTURED)]);
         },
     );
+    if !sizes.is_empty() {
+        let about = ("caches", cache_sizes::TITLE, cache_sizes::LEGEND);
+        let heads = cache_sizes::heads();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        section(&mut out, about, &heads, sizes, &cache_sizes::WORDS);
+    }
     source::write(&mut out, summed.sectors(), &files);
     objects(&mut out, summed);
     if !heated.is_empty() {
@@ -135,6 +143,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
         ("configurations", "Occupancy"),
         ("memory", "Memory"),
         ("reuse", "Reuse"),
+        ("caches", "Caches"),
         ("source", "Source"),
         ("objects", "Objects"),
         ("heat", "Heat map"),

@@ -17,6 +17,8 @@ use serde_json::Value;
 use super::*;
 use crate::{AdviceReport, AdviceTextOptions, advice_text};
 
+mod source;
+
 /// Where the object of the device begins.
 const DATA: u64 = 0x1000;
 
@@ -24,7 +26,8 @@ const DATA: u64 = 0x1000;
 fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
     let site = |line| KernelSite {
         place: format!("/src/k.cu:{line}:3"),
-        text: "ld.global.f32".to_owned(),
+        // Line 4 is instruction 0 of those below, line 5 instruction 1.
+        text: format!("ld.global.f32 (PTX line {})", 16 + line),
         ..KernelSite::default()
     };
     let launch = Launch {
@@ -124,10 +127,13 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         lanes: 128,
         lanes_off: 32,
     }];
-    let executed = |group, line, class, warps, threads, float_operations| InstructionExecutions {
-        group,
+    let executed = |number, line, class, warps, threads, float_operations| InstructionExecutions {
+        instruction: number,
         place: format!("/src/k.cu:{line}").into(),
+        column: number + 1,
         calls: [].into(),
+        ptx_line: 20 + number,
+        text: format!("instruction {number};").into(),
         class,
         counts: ClassCounts {
             warps,
@@ -475,19 +481,6 @@ fn shared_arrays_and_local_memory_are_shown_by_array_and_line() {
     assert!(page.contains("id=\"shared\"") && page.contains("data-head=\"array\">more<"));
 }
 
-/// Columns that no line of a file has anything of would only take room.
-#[test]
-fn source_has_no_empty_columns() {
-    let mut run = run(&[4]);
-    run.kernels[0].by_site.truncate(2);
-    let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20))]);
-    let page = gpu_page(&SummedRun::of(&run), &GpuPageOptions { sources });
-    assert!(
-        page.contains(">Lanes</th><th scope=\"col\">Line</th>"),
-        "{page}"
-    );
-}
-
 /// The 65th configuration of a kernel and those after it are counted together.
 #[test]
 fn configurations_that_are_not_kept_are_mentioned() {
@@ -498,36 +491,6 @@ fn configurations_that_are_not_kept_are_mentioned() {
     assert!(gpu_text(&summed, &OPTIONS).contains(left));
     assert!(gpu_page(&summed, &GpuPageOptions::default()).contains(left));
     assert_eq!(parsed(&summed)["by_kernel"][0]["other_configurations"], 7);
-}
-
-/// A line of `inner`, which the compiler put into `helper`, and that into the kernel.
-#[test]
-fn lines_of_device_functions_have_the_way_from_the_kernel() {
-    let mut run = run(&[128]);
-    let call = |function: &str| DeviceCall {
-        function: function.to_owned(),
-        place: "/src/k.cu:3".to_owned(),
-        is_inlined: true,
-    };
-    let calls: Arc<[DeviceCall]> = [call("helper"), call("inner")].into();
-    run.kernels[0].by_site[1].code.calls = Arc::clone(&calls);
-    let rows = run.kernels[0].branches.instructions.iter_mut();
-    let rows = rows.filter(|row| row.place.ends_with(":5"));
-    rows.for_each(|row| row.calls = Arc::clone(&calls));
-    let summed = SummedRun::of(&run);
-    let json = parsed(&summed);
-    let paths = &json["by_line"][0]["paths"];
-    assert!(
-        paths[0].as_str().unwrap().ends_with(" › helper › inner"),
-        "{paths}"
-    );
-    let calls = &json["kernels"][0]["sites"][1]["calls"];
-    assert_eq!(
-        (&calls[1]["function"], &calls[1]["is_inlined"]),
-        (&"inner".into(), &true.into())
-    );
-    let text = gpu_text(&summed, &OPTIONS);
-    assert!(text.contains("k.cu:5  inner in "), "{text}");
 }
 
 #[test]
