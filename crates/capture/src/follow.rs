@@ -56,8 +56,8 @@ struct Following {
 enum ExecOutcome {
     /// The new program is recorded.
     Seen,
-    /// The new program is not recorded: why, as the end of a sentence, or nothing.
-    Unseen(&'static str),
+    /// The new program is not recorded: its path, and why, if that is known.
+    Unseen(String),
     /// The process has ended: the status of `wait`.
     Ended(i32),
     /// The call failed: the old program goes on.
@@ -96,16 +96,17 @@ impl Follower {
             let outcome = if dead {
                 ExecOutcome::Lost
             } else {
-                ExecOutcome::Unseen("")
+                // It waits for the answer.
+                unseen(exec.pid.load(Ordering::SeqCst), "")
             };
-            return Some(over(exec.pid.load(Ordering::SeqCst), &outcome, exec));
+            return Some(over(exec.pid.load(Ordering::SeqCst), outcome, exec));
         }
         let following = self.current.take()?;
         let Some(outcome) = following.stay(exec, &segment.path()) else {
             self.current = Some(following);
             return None;
         };
-        let followed = over(following.pid, &outcome, exec);
+        let pid = following.pid;
         match outcome {
             ExecOutcome::Failed => {
                 let _ = following.thread.interrupt();
@@ -114,10 +115,10 @@ impl Follower {
             ExecOutcome::Lost => {}
             // Nothing is left of the old program.
             ExecOutcome::Seen | ExecOutcome::Unseen(_) | ExecOutcome::Ended(_) => {
-                self.going.retain(|going| going.pid != following.pid);
+                self.going.retain(|going| going.pid != pid);
             }
         }
-        Some(followed)
+        Some(over(pid, outcome, exec))
     }
 
     /// Answers the request of a process, if there is one, and begins to trace its thread. An error
@@ -206,35 +207,43 @@ impl Drop for Follower {
 }
 
 /// Ends a process's turn, so that the next one can ask. Returns what became of it.
-fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+fn over(pid: u32, outcome: ExecOutcome, exec: &Exec) -> Followed {
     exec.state.store(ExecState::Idle as u32, Ordering::SeqCst);
     // Another process may have taken the turn of a dead one already.
     let order = Ordering::SeqCst;
     let _ = exec.pid.compare_exchange(pid, 0, order, order);
-    match (outcome, path) {
-        (ExecOutcome::Unseen(why), Some(path)) => {
-            Followed::Unseen(format!("{}{why}", path.display()))
-        }
-        (ExecOutcome::Ended(status), _) => Followed::Ended(pid, *status),
-        _ => Followed::Seen,
+    match outcome {
+        ExecOutcome::Unseen(path) => Followed::Unseen(path),
+        ExecOutcome::Ended(status) => Followed::Ended(pid, status),
+        ExecOutcome::Seen | ExecOutcome::Failed | ExecOutcome::Lost => Followed::Seen,
+    }
+}
+
+/// The program that a process runs is not recorded, for this reason; one that was killed meanwhile
+/// is lost. To be asked while the process is held: once it goes on, it may end before its path is
+/// read.
+fn unseen(pid: u32, why: &str) -> ExecOutcome {
+    match std::fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(path) => ExecOutcome::Unseen(format!("{}{why}", path.display())),
+        Err(_) => ExecOutcome::Lost,
     }
 }
 
 /// Puts the rewriter into a program that is stopped in `exec`, before the kernel has written the
 /// call's result into a register: lets the call finish first.
-fn put_into(tracee: &Tracee, segment: &str, limits: Limits) -> ExecOutcome {
+fn put_into(tracee: &Tracee, pid: u32, segment: &str, limits: Limits) -> ExecOutcome {
+    let unseen = |why: &str| unseen(pid, why);
     let put = || match tracee.finish_call() {
         Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) => match inject(tracee, segment, limits) {
             Ok(()) => ExecOutcome::Seen,
-            Err(Refusal::NotExecutable) => ExecOutcome::Unseen(NOT_EXECUTABLE),
-            Err(Refusal::NoRoom) => ExecOutcome::Unseen(" (a limit leaves no room)"),
-            Err(_) => ExecOutcome::Unseen(""),
+            Err(Refusal::NotExecutable) => unseen(NOT_EXECUTABLE),
+            Err(Refusal::NoRoom) => unseen(" (a limit leaves no room)"),
+            Err(_) => unseen(""),
         },
         Ok(WaitOutcome::Gone(status)) => ExecOutcome::Ended(status),
-        _ => ExecOutcome::Unseen(""),
+        _ => unseen(""),
     };
-    tracee.hold_signals(put).unwrap_or(ExecOutcome::Unseen(""))
+    tracee.hold_signals(put).unwrap_or_else(|_| unseen(""))
 }
 
 impl Following {
@@ -294,7 +303,7 @@ impl Following {
         } else {
             let limits = exec.limits.each_ref();
             let limits = limits.map(|limit| limit.load(Ordering::SeqCst));
-            put_into(&self.process, segment, limits)
+            put_into(&self.process, self.pid, segment, limits)
         };
         // It may have been killed meanwhile.
         let _ = self.process.let_go(0);
