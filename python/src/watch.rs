@@ -79,6 +79,8 @@ impl BlockSink for WatchedBlock {
         }
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {
         self.advised.finish();
         if let Some(records) = &mut self.records {

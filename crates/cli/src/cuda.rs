@@ -28,6 +28,7 @@ use reuselens_ptx::{CollectorSink, OnFault, Options, SkippedAccess};
 use reuselens_report::{GpuRun, HostAccesses, KernelRow, ShownProfile, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
+use crate::arithmetic::{ArithmeticFile, WithArithmetic};
 use crate::commands::profile::{HostCapture, failed_beside, program_name, status};
 use crate::exit::Outcome;
 use crate::interrupt;
@@ -271,7 +272,7 @@ impl CudaProgram<'_> {
         let results = GpuResults::begin(output, &program_name(self.command), show)?;
         let watch = AdvisedKernels::new(arguments.model.advisor());
         let to_error = show.standard_output_is_taken();
-        let ran = self.run(watch, &arguments.run, true, to_error)?;
+        let ran = self.run(watch, &arguments.run, arguments.run.options(true), to_error)?;
         warn(&ran.refused);
         let run = GpuRun {
             unanalysed_launches: ran.unanalysed,
@@ -294,7 +295,10 @@ impl CudaProgram<'_> {
         let results = GpuResults::begin(output, &name, show)?;
         let host_results = results.begin_host(show)?;
         let watch = AdvisedKernels::new(arguments.model.advisor());
-        let server = CudaServer::start(self.device(watch, &arguments.run, true))?;
+        let server = {
+            let options = arguments.run.options(true);
+            CudaServer::start(self.device(watch, &arguments.run, options))?
+        };
         let (profile, ended) = capture.run(server.environment().to_vec())?;
         let (refused, ledger, device) = server.finish();
         warn(&refused);
@@ -326,7 +330,13 @@ impl CudaProgram<'_> {
     }
 
     /// Runs the program, and writes the memory instructions of its kernels to a file.
-    pub fn record(&self, output: Option<PathBuf>, force: bool, arguments: &CudaArgs) -> Outcome {
+    pub fn record(
+        &self,
+        output: Option<PathBuf>,
+        force: bool,
+        arguments: &CudaArgs,
+        arithmetic: Option<&Path>,
+    ) -> Outcome {
         let name = program_name(self.command);
         let numbered_name = (output.is_none() && !force).then_some(&name);
         let path = output.unwrap_or_else(|| {
@@ -339,10 +349,18 @@ impl CudaProgram<'_> {
         let file = AtomicFile::create(&path, force)?;
         let description = format!("{name} on the interpreter");
         let records = CollectorSink::new(WarpWriter::new(file, &path, &description)?);
-        let watch = (records, KernelCounts::default());
-        let ran = self.run(watch, arguments, false, false)?;
+        let watch = WithArithmetic {
+            inner: (records, KernelCounts::default()),
+            operations: ArithmeticFile::create(arithmetic, force)?,
+        };
+        let options = Options {
+            arithmetic: arithmetic.is_some(),
+            ..arguments.options(false)
+        };
+        let ran = self.run(watch, arguments, options, false)?;
         warn(&ran.refused);
-        let (records, counts) = ran.watch;
+        let WithArithmetic { inner, operations } = ran.watch;
+        let (records, counts) = inner;
         warn_of_skipped(counts.skipped());
         let ended = process_end(ran.ended);
         let (path, records) = match write_records(records, numbered_name) {
@@ -350,6 +368,7 @@ impl CudaProgram<'_> {
             Ok((Some(path), records)) => (path, records),
             Err(error) => return failed_beside(error, &name, ended, self.pass_status),
         };
+        operations.finish(self.quiet)?;
         if !self.quiet {
             let records = counted(records, "memory instruction", "memory instructions");
             say!("{}: {records} of warps", path.display())?;
@@ -359,29 +378,28 @@ impl CudaProgram<'_> {
         Ok(self.code(ended))
     }
 
-    /// The device that runs the kernels, with their control flow counted or not. What is analysed
+    /// The device that runs the kernels. What is analysed
     /// and how far a long kernel is, `watch` sees.
     fn device<W: KernelWatch>(
         &self,
         watch: W,
         arguments: &CudaArgs,
-        flow: bool,
+        options: Options,
     ) -> Interpreter<MeteredSink<W>> {
         let watch = MeteredSink::new(watch, self.quiet);
         let bytes = device_bytes(available_memory());
-        Interpreter::new(bytes, arguments.options(flow), watch)
-            .with_selection(arguments.selected.selection())
+        Interpreter::new(bytes, options, watch).with_selection(arguments.selected.selection())
     }
 
     fn run<W: KernelWatch + 'static>(
         &self,
         watch: W,
         arguments: &CudaArgs,
-        flow: bool,
+        options: Options,
         output_to_error: bool,
     ) -> anyhow::Result<ProgramRun<W>> {
         let stop = interrupt::graceful();
-        let device = self.device(watch, arguments, flow);
+        let device = self.device(watch, arguments, options);
         let mut running = run(self.command, device, output_to_error)?;
         let mut is_asked_to_end = false;
         let ended = loop {

@@ -4,6 +4,7 @@
 //! Each command is in the file of its name under `commands/`. None of them computes anything
 //! itself: they call the libraries.
 
+mod arithmetic;
 mod charts;
 mod commands;
 mod control;

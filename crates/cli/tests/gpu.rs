@@ -817,7 +817,7 @@ fn caches_of_any_size_are_shown_when_asked_for() {
     for cache in ["private", "coherent", "shared"] {
         assert_eq!(
             distances[cache],
-            json!({ "bins": [], "cold": 8 }),
+            serde_json::json!({ "bins": [], "cold": 8 }),
             "{cache}"
         );
     }
@@ -827,4 +827,31 @@ fn caches_of_any_size_are_shown_when_asked_for() {
     assert!(!done.out.contains("Caches of multiprocessors, by size"));
     let both = [&report[..], &["--no-cache-model"]].concat();
     place.run(&both).fails(2).says(&["--no-cache-model"]);
+}
+
+#[test]
+fn arithmetic_operations_are_written_with_their_operands() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let mut run = vec!["gpu", "run", "k.ptx", "--entry", "scale", "--grid", "4"];
+    run.extend(["--block", "64", "--arg", "256", "--arg", "2"]);
+    run.extend(["--arg", "ramp:f32:256", "--arg", "zeros:f32:256"]);
+    let plain = place.run(&run).succeeds().out;
+    run.extend(["--arithmetic", "k.tsv"]);
+    let done = place.run(&run).succeeds();
+    let done = done.prints(&["k.tsv: ", "arithmetic operations of warps"]);
+    let text = place.text("k.tsv");
+    assert!(text.starts_with("# reuselens arithmetic 1\n"), "{text}");
+    let (_, product) = text.split_once("mul.f32").expect(&text);
+    assert!(
+        product.lines().next().unwrap().ends_with("\tf32\tf32"),
+        "{text}"
+    );
+    // Nothing else changes, and files are not overwritten.
+    let counts = |out: &str| out.lines().next().unwrap().to_owned();
+    assert_eq!(counts(&done.out), counts(&plain));
+    place.run(&run).fails(1).says(&["k.tsv", "--force"]);
+    run.extend(["-f", "-o", "k.rlwarp", "--threads", "3"]);
+    place.run(&run).succeeds();
+    assert_eq!(place.text("k.tsv"), text);
 }

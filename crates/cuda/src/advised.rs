@@ -64,6 +64,8 @@ impl BlockSink for AdvisedBlock {
         }
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     /// The reuse of the block is analysed on the thread that ran it.
     fn finish(&mut self) {
         if let Some(block) = &mut self.0 {

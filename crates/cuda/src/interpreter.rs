@@ -195,9 +195,11 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                 let kernel = self.device.kernel(loaded, name, &self.options)?;
                 let plain = Options {
                     flow: false,
+                    arithmetic: false,
                     ..self.options.clone()
                 };
-                let plain = if self.options.flow && !self.selection.has_all() {
+                let watches = self.options.flow || self.options.arithmetic;
+                let plain = if watches && !self.selection.has_all() {
                     Some(self.device.kernel(loaded, name, &plain)?)
                 } else {
                     None

@@ -53,6 +53,7 @@
 mod lanes;
 
 mod arguments;
+mod arithmetic;
 mod decode;
 mod device;
 mod error;
@@ -67,7 +68,8 @@ mod syntax;
 mod texture_descriptor;
 
 pub use arguments::{Argument, ArgumentError};
-pub use decode::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
+pub use arithmetic::ArithmeticSink;
+pub use decode::{AccessSite, Kernel, KernelPlace, ObservedCalculation, Param, SourceLine};
 pub use device::{Device, DeviceError, Loaded, Outline, PtxModule};
 pub use error::{Position, PtxError};
 pub use lanes::Isa;
@@ -78,7 +80,9 @@ pub use machine::{
 };
 pub use names::{readable, without_parameters};
 pub use selection::{LaunchNumbers, LaunchSelection};
-pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
+pub use sink::{
+    BlockSink, Calculation, Count, Ignore, LaunchSink, OperandValues, Space, WarpAccess, WarpKind,
+};
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;
 pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

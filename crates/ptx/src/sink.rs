@@ -1,5 +1,6 @@
 //! What a caller sees of a kernel while it runs: a [`LaunchSink`] gives each block a [`BlockSink`],
-//! which gets a [`WarpAccess`] for each memory instruction of each warp.
+//! which gets a [`WarpAccess`] for each memory instruction of each warp, and a [`Calculation`] for
+//! each arithmetic operation if that was asked for.
 //!
 //! Two sinks are here: [`Ignore`], and [`Count`], which counts accesses and sectors.
 
@@ -60,12 +61,53 @@ pub struct WarpAccess<'a> {
     pub addresses: &'a [u64; 32],
 }
 
+/// An arithmetic operation, as one warp executed it once: operator and operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Calculation<'a> {
+    /// Which instruction: index into [`Kernel::calculations`](crate::Kernel::calculations).
+    pub instruction: u32,
+    /// Number of the block, x fastest.
+    pub block: u32,
+    /// Number of the warp in its block.
+    pub warp: u32,
+    /// Which lanes take part.
+    pub mask: u32,
+    /// The sources, in the order of PTX; three at most.
+    pub operands: &'a [OperandValues<'a>],
+}
+
+/// What a source of a calculation is in each lane; lanes that do not take part have what is left
+/// over from before.
+#[derive(Clone, Copy, Debug)]
+pub enum OperandValues<'a> {
+    /// Types of up to 32 bits, in the low bits.
+    Narrow(&'a [u32; 32]),
+    /// Types of 64 bits.
+    Wide(&'a [u64; 32]),
+}
+
+impl OperandValues<'_> {
+    /// The bits of a lane.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn bits(&self, lane: usize) -> u64 {
+        match self {
+            OperandValues::Narrow(values) => values[lane].into(),
+            OperandValues::Wide(values) => values[lane],
+        }
+    }
+}
+
 /// Looks at the memory instructions of one block, on the thread that runs it.
 ///
 /// The interpreter is compiled anew for each: what a sink does not look at is not made.
 pub trait BlockSink: Send {
     /// Takes a record.
     fn accept(&mut self, access: &WarpAccess<'_>);
+    /// Takes a calculation; called only for kernels that were decoded with
+    /// [`Options::arithmetic`](crate::Options::arithmetic).
+    fn calculate(&mut self, calculation: &Calculation<'_>);
     /// The block has ended. Work that needs all its records is best done here: threads do it side
     /// by side, while [`LaunchSink::close`] takes one block after the other.
     fn finish(&mut self);
@@ -93,6 +135,8 @@ impl BlockSink for Ignore {
     #[inline(always)]
     fn accept(&mut self, _: &WarpAccess<'_>) {}
 
+    fn calculate(&mut self, _: &Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 
@@ -114,6 +158,11 @@ impl<A: BlockSink, B: BlockSink> BlockSink for (A, B) {
     fn accept(&mut self, access: &WarpAccess<'_>) {
         self.0.accept(access);
         self.1.accept(access);
+    }
+
+    fn calculate(&mut self, calculation: &Calculation<'_>) {
+        self.0.calculate(calculation);
+        self.1.calculate(calculation);
     }
 
     fn finish(&mut self) {
@@ -174,6 +223,8 @@ impl BlockSink for Count {
             self.sectors += sectors(access);
         }
     }
+
+    fn calculate(&mut self, _: &Calculation<'_>) {}
 
     fn finish(&mut self) {}
 }

@@ -12,7 +12,7 @@ use reuselens_warp::{self as warp, Collector, Extent, RecordPiece, WarpRow};
 use crate::decode::Kernel;
 use crate::machine::LaunchConfig;
 use crate::names;
-use crate::sink::{BlockSink, LaunchSink, Space, WarpAccess, WarpKind};
+use crate::sink::{BlockSink, Calculation, LaunchSink, Space, WarpAccess, WarpKind};
 
 /// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the
 /// thread that runs the block.
@@ -131,6 +131,8 @@ impl<P: RecordPiece> BlockSink for Pieces<P> {
             self.full.push(std::mem::take(&mut self.last));
         }
     }
+
+    fn calculate(&mut self, _: &Calculation<'_>) {}
 
     fn finish(&mut self) {
         let last = std::mem::take(&mut self.last);

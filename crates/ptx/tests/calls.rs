@@ -199,6 +199,8 @@ impl BlockSink for Seen {
         self.0.push((access.site, is_store, access.mask, addresses));
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 

@@ -529,6 +529,8 @@ impl BlockSink for Panics {
         }
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 

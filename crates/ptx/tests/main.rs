@@ -5,6 +5,7 @@
 
 mod common;
 
+mod arithmetic;
 mod calls;
 mod collectives;
 mod conformance;

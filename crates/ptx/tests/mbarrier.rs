@@ -107,6 +107,8 @@ impl BlockSink for Phases {
         }
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 

@@ -15,6 +15,8 @@ impl BlockSink for Lanes {
         self.0.push((access.site, access.mask));
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 

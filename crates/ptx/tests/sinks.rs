@@ -40,6 +40,8 @@ impl BlockSink for MeetingBlock {
         self.records += 1;
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {
         assert!(!self.is_finished, "a block that has ended twice");
         let (arrived, changed) = &*self.meeting;

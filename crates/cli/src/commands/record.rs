@@ -67,6 +67,11 @@ pub struct Args {
     #[command(flatten)]
     cuda: CudaArgs,
 
+    /// Write each arithmetic operation of each warp of a CUDA program with its operands to this
+    /// file, as text; takes many times as long
+    #[arg(long, value_name = "FILE", help_heading = "CUDA programs")]
+    arithmetic: Option<PathBuf>,
+
     /// Stop recording before the next part of the trace file would make it so large (2GiB)
     #[arg(long, value_name = "SIZE", help_heading = "What is recorded")]
     max_size: Option<Bytes>,
@@ -100,7 +105,8 @@ impl Args {
             pass_status: self.pass_status,
             top: KERNELS,
         };
-        program.record(self.output, self.force, &self.cuda)
+        let operations = self.arithmetic.as_deref();
+        program.record(self.output, self.force, &self.cuda, operations)
     }
 
     /// Runs any other program, and records its accesses.

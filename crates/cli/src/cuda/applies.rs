@@ -11,12 +11,13 @@ use crate::typed::TypedOptions;
 
 /// Options that only CUDA programs have a use for: those of
 /// [`CudaAnalysis`](super::CudaAnalysis).
-const ONLY_CUDA: [&str; 8] = [
+const ONLY_CUDA: [&str; 9] = [
     "host",
     "max_instructions",
     "on_fault",
     "no_cache_model",
     "cache_distances",
+    "arithmetic",
     "gpu_model",
     "kernel",
     "launches",

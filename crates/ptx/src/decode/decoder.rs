@@ -9,7 +9,10 @@ use reuselens_warp::SharedArray;
 
 use super::Symbols;
 use super::instruction_kind::InstructionKind;
-use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
+use super::kernel::{
+    AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, ObservedCalculation, Op, Register,
+    Special,
+};
 use super::lines::LineTable;
 use super::routine::CallSizes;
 use super::scope::{Binding, BodyScope, CallChoice, Scope};
@@ -42,6 +45,7 @@ pub struct KernelDecoder<'a> {
     /// All of it, if the kernel keeps its instructions' texts.
     pub text: Arc<str>,
     keeps_texts: bool,
+    shows_arithmetic: bool,
     pub lines: LineTable,
     pub guard: (u32, bool),
     /// The next operation is the first of its instruction.
@@ -99,7 +103,8 @@ impl<'a> KernelDecoder<'a> {
             at: function.at,
             opcode: String::new(),
             text: Arc::default(),
-            keeps_texts: options.flow,
+            keeps_texts: options.flow || options.arithmetic,
+            shows_arithmetic: options.arithmetic,
             lines: LineTable::default(),
             guard: (NONE, false),
             fresh: true,
@@ -174,6 +179,50 @@ impl<'a> KernelDecoder<'a> {
         });
         self.fresh = false;
         Ok(())
+    }
+
+    /// Before an arithmetic operation on these registers: shows it to sinks, if they want that. It
+    /// is then counted here, and not at the operation itself.
+    pub fn observe(&mut self, types: &'static [Type], slots: &[u32]) -> Result<(), PtxError> {
+        if !self.shows_arithmetic || !self.fresh {
+            return Ok(());
+        }
+        self.emit(
+            Code::Observe(self.kernel.calculations.len() as u32),
+            Slots::default(),
+        )?;
+        let place = &self.kernel.places[self.kernel.places.len() - 1];
+        let registers = types.iter().zip(slots).map(|(ty, &slot)| Register {
+            slot,
+            wide: ty.size() == 8,
+        });
+        self.kernel.calculations.push(ObservedCalculation {
+            place: place.clone(),
+            text: Arc::clone(&self.text),
+            types,
+            registers: registers.collect(),
+        });
+        Ok(())
+    }
+
+    /// As [`observe`](Self::observe), for up to three sources of one type.
+    pub fn observe_alike(&mut self, ty: Type, slots: &[u32]) -> Result<(), PtxError> {
+        const fn three(ty: &'static [Type; 3]) -> &'static [Type] {
+            ty
+        }
+        let types = match ty {
+            Type::U32 => three(&[Type::U32; 3]),
+            Type::S32 => three(&[Type::S32; 3]),
+            Type::U64 => three(&[Type::U64; 3]),
+            Type::S64 => three(&[Type::S64; 3]),
+            Type::F16 => three(&[Type::F16; 3]),
+            Type::F16x2 => three(&[Type::F16x2; 3]),
+            Type::Bf16 => three(&[Type::Bf16; 3]),
+            Type::Bf16x2 => three(&[Type::Bf16x2; 3]),
+            ty if ty.size() == 8 => three(&[Type::B64; 3]),
+            _ => three(&[Type::B32; 3]),
+        };
+        self.observe(&types[..slots.len()], slots)
     }
 
     /// Adds a loop over lanes.

@@ -3,7 +3,10 @@
 //!
 //! A modifier that no step has taken makes the instruction an error.
 
+use reuselens_warp::InstructionClass;
+
 use super::decoder::KernelDecoder;
+use super::instruction_kind::InstructionKind;
 use super::kernel::{BranchTable, Code, NONE};
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
@@ -101,6 +104,24 @@ impl KernelDecoder<'_> {
         self.chain(&forms, operands, false)
     }
 
+    /// Shows the operation to sinks, if it is an arithmetic one.
+    fn observe_arithmetic(
+        &mut self,
+        types: &'static [Type],
+        sources: &[u32],
+    ) -> Result<(), PtxError> {
+        use InstructionClass::{Float16, Float32, Float64, Integer};
+        match InstructionKind::of(&self.opcode).class {
+            // The tables have these as bits.
+            Float16 => {
+                let ty = Opcode::new(&self.opcode, self.at).ty();
+                self.observe_alike(ty, &sources[..types.len()])
+            }
+            Integer | Float32 | Float64 => self.observe(types, sources),
+            _ => Ok(()),
+        }
+    }
+
     /// The forms one after the other, from the operands to the register that comes first.
     fn chain(
         &mut self,
@@ -114,6 +135,7 @@ impl KernelDecoder<'_> {
         for ((slot, operand), &ty) in sources.iter_mut().zip(&operands[1..]).zip(first.sources) {
             *slot = self.source(operand, ty, relaxed)?;
         }
+        self.observe_arithmetic(first.sources, &sources)?;
         let [mut a, b, c] = sources;
         for (index, form) in forms.iter().enumerate() {
             let is_last = index + 1 == forms.len();

@@ -52,6 +52,9 @@ pub struct Kernel {
     pub(crate) probes: Vec<Probe>,
     /// The instructions that are counted, if `probes` are.
     pub(crate) counted: Vec<CountedInstruction>,
+    /// The arithmetic operations that sinks are shown; none unless `Options::arithmetic` asked for
+    /// it.
+    pub(crate) calculations: Vec<ObservedCalculation>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
     pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
@@ -79,7 +82,7 @@ pub struct Kernel {
     pub(crate) places: Vec<KernelPlace>,
     /// What the instruction at each of the places is.
     pub(crate) kinds: Vec<InstructionKind>,
-    /// Its text; empty unless `Options::flow` asked for it.
+    /// Its text; empty unless `Options::flow` or `Options::arithmetic` asked for it.
     pub(crate) texts: Vec<Arc<str>>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,
@@ -115,6 +118,7 @@ impl Kernel {
             frame: NONE,
             probes: Vec::new(),
             counted: Vec::new(),
+            calculations: Vec::new(),
             traps: Vec::new(),
             narrow: 0,
             wide: 0,
@@ -154,6 +158,13 @@ impl Kernel {
     /// Its instructions that access memory; `WarpAccess::site` is an index into this.
     pub fn sites(&self) -> &[AccessSite] {
         &self.sites
+    }
+
+    /// Its arithmetic operations, if it was decoded with
+    /// [`Options::arithmetic`](crate::Options::arithmetic); `Calculation::instruction` is an index
+    /// into this.
+    pub fn calculations(&self) -> &[ObservedCalculation] {
+        &self.calculations
     }
 
     /// Bytes of shared memory of a block, without those that a launch adds.
@@ -504,6 +515,8 @@ pub enum Code {
     Video(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
+    /// Shows an arithmetic operation to the sink, before it is done.
+    Observe(u32),
     /// Counts the lanes that come here: see `Probe`.
     Probe(u32, ProbeKind),
 }
@@ -545,6 +558,19 @@ pub struct CountedInstruction {
     pub probe: u32,
     /// Index of the probe of its guard; `NONE` if it has none.
     pub guard: u32,
+}
+
+/// An arithmetic operation that sinks are shown.
+#[derive(Clone, Debug)]
+pub struct ObservedCalculation {
+    /// Where it is.
+    pub place: KernelPlace,
+    /// The instruction as PTX writes it.
+    pub text: Arc<str>,
+    /// The types of its sources, in order.
+    pub types: &'static [Type],
+    /// The registers of these.
+    pub(crate) registers: Vec<Register>,
 }
 
 /// A load or a store.

@@ -36,7 +36,7 @@ use reuselens_warp::SharedArray;
 
 pub use callees::Callees;
 use decoder::KernelDecoder;
-pub use kernel::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
+pub use kernel::{AccessSite, Kernel, KernelPlace, ObservedCalculation, Param, SourceLine};
 use kernel::{Code, NamedSpace};
 use scope::{Binding, BodyScope, Scope};
 

@@ -353,6 +353,7 @@ impl KernelDecoder<'_> {
         let b = self.source(&operands[2], Type::B32, false)?;
         let c = self.source(&operands[3], Type::B32, false)?;
         let d = self.result(&operands[0], Type::B32)?;
+        self.observe_alike(Type::B32, &[a, b, c])?;
         self.emit_form(form, Slots { d, a, b, c, p: 0 })
     }
 
@@ -369,8 +370,15 @@ impl KernelDecoder<'_> {
         let (sum, carry) = ops::carrying(opcode).ok_or_else(|| opcode.refused())?;
         let a = self.source(&operands[1], ty, false)?;
         let mut b = self.source(&operands[2], ty, false)?;
+        let third = match product {
+            true => Some(self.source(&operands[3], ty, false)?),
+            false => None,
+        };
+        let sources = [Some(a), Some(b), third];
+        let sources: Vec<u32> = sources.into_iter().flatten().collect();
+        self.observe_alike(ty, &sources)?;
         let mut first = a;
-        if product {
+        if let Some(third) = third {
             let high = opcode.takes("hi");
             opcode.takes("lo");
             let half = if high { "mul.hi." } else { "mul.lo." };
@@ -387,7 +395,7 @@ impl KernelDecoder<'_> {
                     ..Slots::default()
                 },
             )?;
-            b = self.source(&operands[3], ty, false)?;
+            b = third;
         }
         let p = match self.carry {
             Some(slot) => slot,

@@ -58,6 +58,10 @@ pub struct Options {
     /// Kernels are decoded for it, so [`Device::kernel`](crate::Device::kernel) looks at it, and a
     /// launch does not. Kernels that are decoded without it cost nothing more.
     pub flow: bool,
+    /// Show arithmetic operations with their operands to sinks
+    /// ([`BlockSink::calculate`](crate::BlockSink::calculate)); as for `flow`, kernels are decoded
+    /// for it.
+    pub arithmetic: bool,
     /// The instructions of this processor that are used.
     pub isa: Isa,
     /// Set by whoever wants launches to end soon, with an error.
@@ -73,6 +77,7 @@ impl Default for Options {
             check_races: false,
             on_fault: OnFault::Stop,
             flow: false,
+            arithmetic: false,
             isa: Isa::best(),
             stop: Arc::default(),
         }

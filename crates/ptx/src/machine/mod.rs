@@ -21,6 +21,7 @@ mod launch;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod observe;
 mod overlay;
 mod print;
 mod races;

@@ -13,7 +13,8 @@ use super::call::{self, CallFrame};
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
 use super::{
-    access, assertion, atomic, collective, flow, heap, matrix, mbarrier, print, texture, video,
+    access, assertion, atomic, collective, flow, heap, matrix, mbarrier, observe, print, texture,
+    video,
 };
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for, without those
@@ -438,6 +439,9 @@ pub fn run_warp<B: BlockSink>(
                 }
             }
             Code::Yield if memory.has_neighbours => return Ok(Pause::Turn),
+            Code::Observe(index) => {
+                observe::show(kernel, warp, sink, memory.block, index, mask);
+            }
             Code::Probe(index, kind) => {
                 let count = &mut memory.flow[index as usize];
                 flow::count(kernel, warp, op, kind, mask, count);

@@ -24,6 +24,8 @@ impl BlockSink for Watch {
         }
     }
 
+    fn calculate(&mut self, _: &reuselens_ptx::Calculation<'_>) {}
+
     fn finish(&mut self) {}
 }
 

@@ -13,6 +13,7 @@ use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options, launch_record};
 use reuselens_report::{configuration_text, mix_text};
 use reuselens_warp::file::WarpWriter;
 
+use crate::arithmetic::{ArithmeticFile, WithArithmetic};
 use crate::cuda::{OnFaultName, warn_of_skipped};
 use crate::exit::{Outcome, Usage};
 use crate::files::{refuse_source, unreadable};
@@ -67,6 +68,10 @@ pub struct Args {
     /// When a kernel accesses memory out of bounds, or not aligned
     #[arg(long, value_enum, default_value = "stop", value_name = "WHAT")]
     on_fault: OnFaultName,
+    /// Write each arithmetic operation of each warp with its operands, as text; takes many times as
+    /// long
+    #[arg(long, value_name = "FILE")]
+    arithmetic: Option<PathBuf>,
     /// Count instructions by class, and operations on floats; takes somewhat longer
     #[arg(long)]
     mix: bool,
@@ -113,6 +118,7 @@ impl Args {
             on_fault: self.on_fault.into(),
             check_races: self.check_races,
             flow: self.mix,
+            arithmetic: self.arithmetic.is_some(),
             ..defaults
         }
     }
@@ -133,18 +139,22 @@ impl Args {
             .iter()
             .map(|(_, path)| AtomicFile::create(path, self.force))
             .collect::<Result<Vec<AtomicFile>, _>>()?;
+        let operations = ArithmeticFile::create(self.arithmetic.as_deref(), self.force)?;
         match &self.output {
-            Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
+            Some(path) => self.write_stream(path, &plan, &mut session, &options, operations)?,
             None => {
-                let mut watched = MeteredSink::new(Count::default(), self.quiet);
+                let inner = Count::default();
+                let watched = WithArithmetic { inner, operations };
+                let mut watched = MeteredSink::new(watched, self.quiet);
                 self.steps(
                     &plan,
                     &mut session,
                     &options,
                     &mut watched,
-                    |_, _, _| Ok(()),
+                    |watched, kernel, launch| Ok(watched.launch(kernel, launch)?),
                 )?;
-                let count = watched.inner;
+                let count = watched.inner.inner;
+                watched.inner.operations.finish(self.quiet)?;
                 if !self.quiet {
                     say!(
                         "{} of warps, {}, {}",
@@ -343,19 +353,25 @@ impl Args {
         plan: &Plan,
         session: &mut Session,
         options: &Options,
+        operations: ArithmeticFile,
     ) -> anyhow::Result<()> {
         let file = AtomicFile::create(path, self.force)?;
         let description = format!("{} on the interpreter", self.kernel.display());
-        let stream = CollectorSink::new(WarpWriter::new(file, path, &description)?);
+        let inner = CollectorSink::new(WarpWriter::new(file, path, &description)?);
+        let stream = WithArithmetic { inner, operations };
         let mut stream = MeteredSink::new(stream, self.quiet);
         self.steps(
             plan,
             session,
             options,
             &mut stream,
-            |stream, kernel, launch| Ok(stream.launch(kernel, launch)?),
+            |stream, kernel, launch| {
+                stream.launch(kernel, launch)?;
+                Ok(stream.inner.launch(kernel, launch)?)
+            },
         )?;
-        let writer = stream.inner.finish()?;
+        stream.inner.operations.finish(self.quiet)?;
+        let writer = stream.inner.inner.finish()?;
         let records = writer.records();
         writer.finish()?.commit()?;
         if !self.quiet {

@@ -1,0 +1,117 @@
+//! [`WithArithmetic`]: a sink beside which the arithmetic operations of kernels go to a file
+//! (`--arithmetic`).
+
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::Context as _;
+use reuselens::io::AtomicFile;
+use reuselens::trace::TraceError;
+use reuselens::units::counted;
+use reuselens_cuda::KernelWatch;
+use reuselens_gpu_advisor::LaunchContext;
+use reuselens_ptx::{
+    ArithmeticSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats,
+};
+
+use crate::say::say;
+
+/// The file, or none.
+pub struct ArithmeticFile(ArithmeticSink<BufWriter<AtomicFile>>);
+
+impl ArithmeticFile {
+    /// Creates the file, if there is to be one.
+    pub fn create(path: Option<&Path>, force: bool) -> anyhow::Result<ArithmeticFile> {
+        let file = path.map(|path| AtomicFile::create(path, force));
+        let sink = ArithmeticSink::new(file.transpose()?.map(BufWriter::new));
+        let name = || path.unwrap_or(Path::new("")).display().to_string();
+        Ok(ArithmeticFile(sink.with_context(name)?))
+    }
+
+    /// Writes it to its end, and says what is in it, unless it is to be `quiet`.
+    pub fn finish(self, quiet: bool) -> anyhow::Result<()> {
+        let (file, lines) = self.0.finish().context("--arithmetic")?;
+        let Some(file) = file else {
+            return Ok(());
+        };
+        let file = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?;
+        let path = file.commit()?;
+        if !quiet {
+            let lines = counted(lines, "arithmetic operation", "arithmetic operations");
+            say!("{}: {lines} of warps", path.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// A sink and the file.
+pub struct WithArithmetic<S> {
+    pub inner: S,
+    pub operations: ArithmeticFile,
+}
+
+impl<S> WithArithmetic<S> {
+    /// A kernel is launched; to be called before each launch.
+    pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), TraceError> {
+        let written = self.operations.0.launch(kernel, launch);
+        written.map_err(|error| TraceError::io("write", Path::new("--arithmetic"), error))
+    }
+}
+
+impl<S: LaunchSink> LaunchSink for WithArithmetic<S> {
+    type Block = (
+        S::Block,
+        <ArithmeticSink<BufWriter<AtomicFile>> as LaunchSink>::Block,
+    );
+
+    fn open(&mut self, block: u32) -> Self::Block {
+        (self.inner.open(block), self.operations.0.open(block))
+    }
+
+    fn drain(&mut self, block: u32, sink: &mut Self::Block) {
+        self.inner.drain(block, &mut sink.0);
+        self.operations.0.drain(block, &mut sink.1);
+    }
+
+    fn close(&mut self, block: u32, sink: Self::Block) {
+        self.inner.close(block, sink.0);
+        self.operations.0.close(block, sink.1);
+    }
+}
+
+impl<W: KernelWatch> KernelWatch for WithArithmetic<W> {
+    fn begin(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        context: &LaunchContext,
+    ) -> Result<(), String> {
+        self.launch(kernel, launch)
+            .map_err(|error| error.to_string())?;
+        self.inner.begin(kernel, launch, context)
+    }
+
+    fn skip(&mut self, skipped: &[SkippedAccess]) {
+        self.inner.skip(skipped);
+    }
+
+    fn end(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        stats: Stats,
+        flow: Option<&FlowCounts>,
+    ) {
+        self.inner.end(kernel, launch, stats, flow);
+    }
+
+    fn stop(&mut self, kernel: &Kernel, launch: &LaunchConfig, flow: Option<&FlowCounts>) {
+        self.inner.stop(kernel, launch, flow);
+    }
+
+    fn refuse(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
+        self.inner.refuse(kernel, launch);
+    }
+}
