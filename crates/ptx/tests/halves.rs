@@ -129,3 +129,44 @@ fn conversions_round_as_asked() {
     };
     assert_eq!((short("rna"), short("rn")), (0x8020, 0x8000));
 }
+
+/// The first and the second half of `cvt` of a pair of singles, by their bits.
+fn pair_of(modifiers: &str, first: u32, second: u32) -> (u16, u16) {
+    let one = |halves: &str| {
+        let text = format!(
+            "mov.b32 %f1, 0x{first:08x};\nmov.b32 %f2, 0x{second:08x};\n\
+             cvt.{modifiers}.f32 %r4, %f1, %f2;\nmov.b32 {{{halves}}}, %r4;"
+        );
+        results(&text, &[0; 96])[0]
+    };
+    (one("%h5, %h4"), one("%h4, %h5"))
+}
+
+#[test]
+fn pairs_round_and_saturate_as_asked() {
+    let (between, large) = (2049.9f32.to_bits(), 1e30f32.to_bits());
+    let (below, nan) = ((-2049.9f32).to_bits(), 0x7fa0_0001);
+    let half = |number: f32| f16::from_f32(number).to_bits();
+    let brain = |number: f32| bf16::from_f32(number).to_bits();
+    let cases = [
+        ("rn.f16x2", between, below, (half(2050.0), half(-2050.0))),
+        ("rz.f16x2", between, below, (half(2048.0), half(-2048.0))),
+        ("rz.f16x2", large, nan, (0x7bff, 0x7fff)),
+        ("rn.f16x2", large, nan, (0x7c00, 0x7fff)),
+        ("rn.satfinite.f16x2", large, nan, (0x7bff, 0x7fff)),
+        ("rn.relu.f16x2", below, between, (0, half(2050.0))),
+        ("rz.relu.f16x2", below, nan, (0, 0x7fff)),
+        ("rz.bf16x2", 0x4300_ffff, 0xc300_ffff, (0x4300, 0xc300)),
+        ("rn.bf16x2", 0x4300_ffff, 0xc300_ffff, (0x4301, 0xc301)),
+        ("rn.bf16x2", large, nan, (brain(1e30), 0x7fff)),
+        (
+            "rn.satfinite.relu.bf16x2",
+            0x7f80_0000,
+            0xff80_0000,
+            (0x7f7f, 0),
+        ),
+    ];
+    for (modifiers, first, second, expected) in cases {
+        assert_eq!(pair_of(modifiers, first, second), expected, "{modifiers}");
+    }
+}

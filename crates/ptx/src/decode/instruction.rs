@@ -183,9 +183,8 @@ impl KernelDecoder<'_> {
     }
 
     fn cvt_pair(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
-        opcode.takes("rn");
-        let form = ops::pair(opcode.ty()).ok_or_else(|| opcode.refused())?;
-        self.chain(&[form], operands, false)
+        let forms = ops::pair(opcode).ok_or_else(|| opcode.refused())?;
+        self.chain(&forms, operands, false)
     }
 
     /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`; without `c` it is zero.

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::half::Half;
+use super::half::{Half, NAN};
 
 use super::float::{canonical, directed, flushed, saturate};
 use super::opcode::{Opcode, Rounding};
@@ -183,7 +183,7 @@ fn cut(from: Type, to: Type) -> Option<Form> {
 }
 
 fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -> Option<()> {
-    let nearest = rounding == Rounding::Nearest;
+    let is_nearest = rounding == Rounding::Nearest;
     match (from, to) {
         (Type::F32, Type::F32) => steps.push(lanes!(|a: f32| -> f32 { a })),
         (Type::F64, Type::F64) => steps.push(lanes!(|a: f64| -> f64 { a })),
@@ -191,29 +191,26 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
         (_, Type::F32) => steps.push(directed!(rounding; WAY => {
             lanes!(|a: f64| -> Single { canonical(round::narrow(a, 0.0, WAY)) })
         })),
-        (Type::F32, Type::F16) if nearest => {
-            steps.push(lanes!(|a: f32| -> f16 { f16::from_f32(a) }))
-        }
-        (Type::F64, Type::F16) if nearest => {
+        (Type::F32, Type::F16) if is_nearest => steps.push(lanes!(|a: f32| -> f16 {
+            f16::from_bits(nearest::<f16>(a))
+        })),
+        (Type::F64, Type::F16) if is_nearest => {
             steps.push(lanes!(|a: f64| -> f16 { f16::from_bits(f16::nearest(a)) }))
         }
-        (Type::F64, Type::Bf16) if nearest => steps.push(lanes!(|a: f64| -> bf16 {
+        (Type::F64, Type::Bf16) if is_nearest => steps.push(lanes!(|a: f64| -> bf16 {
             bf16::from_bits(bf16::nearest(a))
         })),
-        (Type::F32, Type::Bf16) if nearest => {
-            steps.push(lanes!(|a: f32| -> bf16 { bf16::from_f32(a) }))
-        }
-        // What is nearest to the single with its low bits cut off is not farther from zero.
+        (Type::F32, Type::Bf16) if is_nearest => steps.push(lanes!(|a: f32| -> bf16 {
+            bf16::from_bits(nearest::<bf16>(a))
+        })),
         (Type::F32, Type::F16) if rounding == Rounding::Zero => {
-            steps.push(lanes!(|a: f32| -> f16 { towards_zero(a) }))
+            steps.push(lanes!(|a: f32| -> f16 {
+                f16::from_bits(f16_towards_zero(a))
+            }))
         }
         (Type::F32, Type::Bf16) if rounding == Rounding::Zero => {
             steps.push(lanes!(|a: f32| -> bf16 {
-                if a.is_nan() {
-                    bf16::from_bits(0x7fff)
-                } else {
-                    bf16::from_bits((a.to_bits() >> 16) as u16)
-                }
+                bf16::from_bits(bf16_towards_zero(a))
             }))
         }
         _ => return None,
@@ -221,17 +218,80 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
     Some(())
 }
 
-/// `cvt.rn.f16x2.f32`: two singles as a pair, the first one in the high half.
-pub fn pair(ty: Type) -> Option<Form> {
-    Some(match ty {
-        Type::F16x2 => lanes!(|a: f32, b: f32| -> u32 {
-            u32::from(f16::from_f32(b).to_bits()) | u32::from(f16::from_f32(a).to_bits()) << 16
-        }),
-        Type::Bf16x2 => lanes!(|a: f32, b: f32| -> u32 {
-            u32::from(bf16::from_f32(b).to_bits()) | u32::from(bf16::from_f32(a).to_bits()) << 16
-        }),
+/// `cvt.rn.f16x2.f32` and the like: two singles as a pair, the first one in the high half; then what
+/// `satfinite` and `relu` make of that.
+pub fn pair(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
+    /// Two singles, each by a function that gives the bits of a half.
+    macro_rules! halves {
+        ($convert:path) => {
+            lanes!(|a: f32, b: f32| -> u32 {
+                u32::from($convert(b)) | u32::from($convert(a)) << 16
+            })
+        };
+    }
+    let ty = opcode.ty();
+    let mut steps = vec![match (ty, opcode.rounding()?) {
+        (Type::F16x2, Rounding::Nearest) => halves!(nearest::<f16>),
+        (Type::Bf16x2, Rounding::Nearest) => halves!(nearest::<bf16>),
+        (Type::F16x2, Rounding::Zero) => halves!(f16_towards_zero),
+        (Type::Bf16x2, Rounding::Zero) => halves!(bf16_towards_zero),
         _ => return None,
-    })
+    }];
+    if opcode.takes("satfinite") {
+        steps.push(match ty {
+            Type::F16x2 => lanes!(|a: u32| -> u32 { each_half(a, |half| finite(half, 0x7c00)) }),
+            _ => lanes!(|a: u32| -> u32 { each_half(a, |half| finite(half, 0x7f80)) }),
+        });
+    }
+    if opcode.takes("relu") {
+        steps.push(lanes!(|a: u32| -> u32 {
+            each_half(a, |half| half & !((half as i16) >> 15) as u16)
+        }));
+    }
+    Some(steps)
+}
+
+#[inline(always)]
+fn each_half(pair: u32, change: impl Fn(u16) -> u16) -> u32 {
+    u32::from(change(pair as u16)) | u32::from(change((pair >> 16) as u16)) << 16
+}
+
+/// The bits of a half, those of the largest number if they were infinity's.
+#[inline(always)]
+fn finite(bits: u16, infinity: u16) -> u16 {
+    bits - u16::from(bits & 0x7fff == infinity)
+}
+
+/// The bits of the half that is nearest to a single.
+#[inline(always)]
+fn nearest<H: Half>(number: f32) -> u16 {
+    if number.is_nan() {
+        NAN
+    } else {
+        H::nearest_single(number)
+    }
+}
+
+/// The bits of the nearest half among those that are not farther from zero.
+#[inline(always)]
+fn f16_towards_zero(number: f32) -> u16 {
+    if number.is_nan() {
+        return NAN;
+    }
+    let near = f16::from_f32(number);
+    // One step back, if that was too far; the largest one comes before infinity.
+    let is_beyond = near.to_f32().abs() > number.abs();
+    near.to_bits() - u16::from(is_beyond)
+}
+
+/// The bits of a single without the low ones: not farther from zero.
+#[inline(always)]
+fn bf16_towards_zero(number: f32) -> u16 {
+    if number.is_nan() {
+        NAN
+    } else {
+        (number.to_bits() >> 16) as u16
+    }
 }
 
 /// `cvt.pack`: two integers, each clamped to a few bits, and before them the low bits of a third.
@@ -276,18 +336,6 @@ pub fn packed(opcode: &mut Opcode<'_>) -> Option<Form> {
     })
 }
 
-/// The half that is nearest among those that are not farther from zero.
-#[inline(always)]
-fn towards_zero(number: f32) -> f16 {
-    let near = f16::from_f32(number);
-    if number.is_nan() {
-        return f16::from_bits(0x7fff);
-    }
-    // One step back, if that was too far; the largest one comes before infinity.
-    let is_beyond = near.to_f32().abs() > number.abs();
-    f16::from_bits(near.to_bits() - u16::from(is_beyond))
-}
-
 /// `cvt.rna.tf32.f32` and `cvt.rn.tf32.f32`: a single whose low 13 bits are zero, ties away from
 /// zero or to even.
 pub fn short(away: bool) -> Form {
@@ -314,7 +362,7 @@ mod tests {
 
     #[test]
     fn halves_are_cut_towards_zero() {
-        let cut = |number: f32| towards_zero(number).to_f32();
+        let cut = |number: f32| f16::from_bits(f16_towards_zero(number)).to_f32();
         assert_eq!((cut(2049.9), cut(-2049.9)), (2048.0, -2048.0));
         assert_eq!((cut(65535.0), cut(1e30)), (65504.0, 65504.0));
         assert_eq!((cut(1e-9), cut(-1.0)), (0.0, -1.0));

@@ -9,7 +9,7 @@ use super::opcode::Opcode;
 use crate::lanes::{Form, Type};
 
 /// A number without a value, as GPUs write it.
-const NAN: u16 = 0x7fff;
+pub const NAN: u16 = 0x7fff;
 
 /// A float of 16 bits.
 pub trait Half: Copy {
@@ -17,6 +17,8 @@ pub trait Half: Copy {
     fn number(self) -> f64;
     /// The bits of the nearest one.
     fn nearest(number: f64) -> u16;
+    /// The bits of the one that is nearest to a single.
+    fn nearest_single(number: f32) -> u16;
 }
 
 impl Half for f16 {
@@ -34,6 +36,11 @@ impl Half for f16 {
     fn nearest(number: f64) -> u16 {
         f16::from_f32(to_odd(number)).to_bits()
     }
+
+    #[inline(always)]
+    fn nearest_single(number: f32) -> u16 {
+        f16::from_f32(number).to_bits()
+    }
 }
 
 impl Half for bf16 {
@@ -50,6 +57,11 @@ impl Half for bf16 {
     #[inline(always)]
     fn nearest(number: f64) -> u16 {
         bf16::from_f32(to_odd(number)).to_bits()
+    }
+
+    #[inline(always)]
+    fn nearest_single(number: f32) -> u16 {
+        bf16::from_f32(number).to_bits()
     }
 }
 
