@@ -36,6 +36,9 @@ class Device:
             ValueError: there is no such ``gpu``.
         """
 
+    def multiprocessors(self) -> int:
+        """Streaming multiprocessors of the GPU whose caches are modelled."""
+
     def load(self, ptx: str) -> int:
         """Reads PTX; the number of the module.
 

@@ -147,6 +147,11 @@ impl Device {
         })
     }
 
+    /// Streaming multiprocessors of the GPU whose caches are modelled.
+    fn multiprocessors(&self, py: Python<'_>) -> u32 {
+        self.with(py, |state| state.analysis.model.sms)
+    }
+
     /// Reads PTX; the number of the module.
     fn load(&self, py: Python<'_>, ptx: &str) -> PyResult<usize> {
         Ok(self.with(py, |state| state.load(ptx))?)

@@ -7,6 +7,8 @@
     kernel[grid](x, y, out, n, BLOCK=1024)     # arrays of NumPy, or CPU tensors of torch
     print(rt.report())
 
+or, for a program as it is: ``python3 -m reuselens.triton program.py``.
+
 Kernels are compiled by Triton as for a GPU, and their PTX runs on reuselens' interpreter. Results
 are those of the kernel; times are not those of a GPU, so nothing here measures time. Counts of the
 report are exact, hit rates are those of a model of the caches.
@@ -29,13 +31,15 @@ from triton.backends import Backend
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor
 from triton.backends.nvidia.compiler import CUDABackend
+from triton.compiler.compiler import CompiledKernel
 from triton.runtime import driver as _triton_driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from . import _arrays, _native
-from ._native import KernelError
-from ._places import Frames, caller
+from .. import _arrays, _benchmarks, _native, _registers, _torch
+from .._native import KernelError
+from .._places import Frames, caller
+from .._replaced import Replaced
 
 __all__ = [
     "KernelError",
@@ -54,6 +58,10 @@ _TRITON = os.path.dirname(os.path.abspath(triton.__file__)) + os.sep
 # Shared memory of a block, by target: what a GPU of it has.
 _SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10}
 _MOST_SHARED = 227 << 10
+
+
+def _shared_bytes(arch: int) -> int:
+    return _SHARED_BYTES.get(arch, _MOST_SHARED)
 
 
 class _Backend(CUDABackend):
@@ -76,8 +84,8 @@ class _Utils:
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
         return {
-            "max_shared_mem": _SHARED_BYTES.get(self._driver.target.arch, _MOST_SHARED),
-            "multiprocessor_count": 132,
+            "max_shared_mem": _shared_bytes(self._driver.target.arch),
+            "multiprocessor_count": self._driver.native.multiprocessors(),
             "max_num_regs": 65536,
             "warpSize": 32,
             "sm_clock_rate": 1_000_000,
@@ -89,8 +97,8 @@ class _Utils:
         native = self._driver.native
         module = native.load(kernel.decode())
         number, threads = native.kernel(module, name)
-        # Registers and spills are known to an assembler only.
-        return (native, module), (native, number), 0, 0, threads
+        # The assembler is asked for registers and spills when a program reads them.
+        return (native, module), (native, number), None, None, threads
 
     def unload_module(self, module: Tuple[_native.Device, int]) -> None:
         native, number = module
@@ -274,6 +282,8 @@ class _Driver(DriverBase):
         self.searches = itertools.count(1)
         # Functions that keep kernels for this device.
         self.functions: "weakref.WeakSet[JITFunction]" = weakref.WeakSet()
+        # What waits for torch to be imported.
+        self.watch: Any = None
 
     @classmethod
     def is_active(cls) -> bool:
@@ -304,8 +314,8 @@ class _Driver(DriverBase):
 
     def get_device_interface(self) -> Any:
         raise NotImplementedError(
-            "kernels run on an interpreter, whose times say nothing about a GPU; leave benchmarks "
-            "out, and look at reuselens.triton.report()"
+            "kernels run on an interpreter, whose times say nothing about a GPU; import do_bench "
+            "after reuselens.triton.install(), or leave benchmarks out"
         )
 
     def get_benchmarker(self) -> Any:
@@ -375,6 +385,7 @@ def _sectors(row: Dict[str, Any]) -> int:
 # What `install` put in the place of Triton's own, with what was there.
 _installed: Optional[_Driver] = None
 _originals: Dict[str, Any] = {}
+_replaced = Replaced()
 
 
 def _active() -> _Driver:
@@ -399,6 +410,21 @@ def _run(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) 
     finally:
         # Frames hold the variables of all functions in them.
         driver.frames = Frames(None, _TRITON)
+
+
+def _launch_compiled(self: CompiledKernel, grid: Any) -> Any:
+    """In the place of ``CompiledKernel.__getitem__``, of kernels that ``warmup`` gave."""
+    launch = _originals["compiled"](self, grid)
+
+    def launch_noted(*args: Any, **kwargs: Any) -> None:
+        driver = _active()
+        driver.frames = Frames(caller(0), _TRITON)
+        try:
+            launch(*map(_arrays.with_pointers, args), **kwargs)
+        finally:
+            driver.frames = Frames(None, _TRITON)
+
+    return launch_noted
 
 
 def _run_tuned(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
@@ -491,14 +517,20 @@ def install(
         run=JITFunction.run,
         tune=Autotuner.run,
         bench=Autotuner._bench,
+        compiled=CompiledKernel.__getitem__,
         backend=backends["nvidia"],
         active=_triton_driver._active,
     )
     _installed = _Driver(GPUTarget("cuda", arch, 32), native, autotune)
     backends["nvidia"] = Backend(compiler=_Backend, driver=backends["nvidia"].driver)
-    JITFunction.run = _run
-    Autotuner.run = _run_tuned
-    Autotuner._bench = _try
+    _replaced.set(JITFunction, "run", _run)
+    _replaced.set(Autotuner, "run", _run_tuned)
+    _replaced.set(Autotuner, "_bench", _try)
+    _replaced.set(CompiledKernel, "__getitem__", _launch_compiled)
+    _registers.replace(_replaced)
+    _benchmarks.replace(_replaced)
+    gpu = _torch.Gpu(arch, native.multiprocessors(), _shared_bytes(arch))
+    _installed.watch = _torch.replace(_replaced, gpu)
     _triton_driver.set_active(_installed)
 
 
@@ -525,11 +557,14 @@ def uninstall() -> None:
         return
     _installed.native.stop_recording(True)
     for function in list(_installed.functions):
-        # Triton asks the driver that is active then to unload its kernels.
-        function.device_caches.pop(_installed.number, None)
-    JITFunction.run = _originals["run"]
-    Autotuner.run = _originals["tune"]
-    Autotuner._bench = _originals["bench"]
+        cache = function.device_caches.pop(_installed.number, None)
+        for kernel in cache[0].values() if cache else ():
+            # Else Triton asks its own driver to unload the kernel, when nobody has it any more.
+            if isinstance(kernel, CompiledKernel):
+                kernel.module = kernel.function = kernel._run = None
+    if _installed.watch in sys.meta_path:
+        sys.meta_path.remove(_installed.watch)
+    _replaced.restore()
     triton.backends.backends["nvidia"] = _originals["backend"]
     _triton_driver._active = _originals["active"]
     _originals.clear()
