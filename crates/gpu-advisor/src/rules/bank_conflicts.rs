@@ -1,6 +1,6 @@
 //! Requests of shared memory that need several passes.
 
-use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_advice::{Confidence, Example, Finding, FindingPlace, FindingRule};
 use reuselens_units::{grouped, percent};
 
 use super::{RunFacts, cost, line_accesses, site_place};
@@ -34,7 +34,10 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
             };
             found.push(Finding {
                 rule: &RULE,
-                place: site_place(facts, kernel, &site),
+                place: FindingPlace {
+                    object: site.array.as_ref().map(|array| format!("{array} (shared)")),
+                    ..site_place(facts, kernel, &site)
+                },
                 evidence: vec![
                     format!(
                         "{} of {} wavefronts are conflicts ({}).",

@@ -131,13 +131,11 @@ fn device_path(
     path
 }
 
-/// The place of a memory instruction.
+/// The place of a memory instruction, with the object that it accesses in global memory: an
+/// asynchronous copy also accesses an array in shared memory.
 fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) -> FindingPlace {
     FindingPlace {
-        object: match &site.array {
-            Some(array) => Some(format!("{array} (shared)")),
-            None => site.object.and_then(|object| facts.names.object(object)),
-        },
+        object: site.object.and_then(|object| facts.names.object(object)),
         ..place(
             facts,
             kernel,

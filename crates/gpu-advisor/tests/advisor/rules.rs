@@ -151,6 +151,24 @@ fn columns_of_shared_tiles_conflict() {
 }
 
 #[test]
+fn copies_to_shared_memory_are_found_with_the_object_that_they_read() {
+    // An asynchronous copy: one instruction that loads and stores.
+    let records = [
+        access(0, 1, Space::Global, |lane| (2 << 20) + lane * 256),
+        access(0, 1, Space::Shared, |lane| lane * 128),
+    ];
+    let mut kernels = reports(AdvisorOptions::default(), &records);
+    kernels[0].by_site[0].array = Some("tile".to_owned());
+    let found = advise(&kernels, &Ledger::default());
+    let object = |name: &str| {
+        let found = found.iter().find(|finding| finding.rule.name == name);
+        found.unwrap().place.object.as_deref()
+    };
+    assert_eq!(object("uncoalesced-access"), Some("object 2"));
+    assert_eq!(object("bank-conflicts"), Some("tile (shared)"));
+}
+
+#[test]
 fn branches_that_split_are_found() {
     let mut advisor = Advisor::new(AdvisorOptions::default());
     advisor.begin(&sites(), context());
