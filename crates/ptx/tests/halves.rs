@@ -170,3 +170,42 @@ fn pairs_round_and_saturate_as_asked() {
         assert_eq!(pair_of(modifiers, first, second), expected, "{modifiers}");
     }
 }
+
+#[test]
+fn pairs_of_eight_bits_are_converted_there_and_back() {
+    let one = |text: &str| results(text, &[0; 96])[0];
+    let narrow = |modifiers: &str, high: f32, low: f32| {
+        let (high, low) = (high.to_bits(), low.to_bits());
+        one(&format!(
+            "mov.b32 %f1, 0x{high:08x};\nmov.b32 %f2, 0x{low:08x};\n\
+             cvt.rn.satfinite.{modifiers}.f32 %h4, %f1, %f2;"
+        ))
+    };
+    assert_eq!(narrow("e4m3x2", 1.5, -1e30), 0x3cfe);
+    assert_eq!(narrow("e5m2x2", 1.5, f32::INFINITY), 0x3e7b);
+    assert_eq!(narrow("relu.e5m2x2", -1.5, f32::NAN), 0x007f);
+    // The same of a pair of halves, 1.5 above -448 and 1.5 above -1.5.
+    let of_halves = |format: &str, pair: u32| {
+        one(&format!(
+            "mov.b32 %r5, 0x{pair:08x};\ncvt.rn.satfinite.{format}.f16x2 %h4, %r5;"
+        ))
+    };
+    assert_eq!(of_halves("e4m3x2", 0x3e00_df00), 0x3cfe);
+    assert_eq!(of_halves("relu.e5m2x2", 0x3e00_be00), 0x3e00);
+    let widened = |format: &str, pair: u16, halves: &str| {
+        one(&format!(
+            "mov.b16 %h6, 0x{pair:04x};\ncvt.rn.f16x2.{format} %r4, %h6;\n\
+             mov.b32 {{{halves}}}, %r4;"
+        ))
+    };
+    for (format, pair, wanted) in [
+        ("e4m3x2", 0x3cfe, (0xdf00, 0x3e00)),
+        ("e5m2x2", 0x3e7c, (0x7c00, 0x3e00)),
+    ] {
+        let found = (
+            widened(format, pair, "%h4, %h5"),
+            widened(format, pair, "%h5, %h4"),
+        );
+        assert_eq!(found, wanted, "{format}");
+    }
+}

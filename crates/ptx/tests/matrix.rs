@@ -16,6 +16,8 @@ enum Of {
     S8,
     U8,
     S32,
+    E4m3,
+    E5m2,
 }
 
 impl Of {
@@ -29,6 +31,8 @@ impl Of {
             Of::S8 => "s8",
             Of::U8 => "u8",
             Of::S32 => "s32",
+            Of::E4m3 => "e4m3",
+            Of::E5m2 => "e5m2",
         }
     }
 
@@ -41,6 +45,12 @@ impl Of {
             Of::S8 => (number as i8).to_le_bytes().to_vec(),
             Of::U8 => vec![number as u8],
             Of::S32 => (number as i32).to_le_bytes().to_vec(),
+            // Those of the whole numbers from 0 to 4.
+            Of::E4m3 => {
+                let size = [0, 0x38, 0x40, 0x44, 0x48][number.abs() as usize];
+                vec![size | if number < 0.0 { 0x80 } else { 0 }]
+            }
+            Of::E5m2 => vec![f16::from_f64(number).to_le_bytes()[1]],
         }
     }
 
@@ -191,6 +201,9 @@ fn mma_multiplies_fragments_that_are_spread_as_documented() {
         ((8, 8, 16), Of::S8, Of::S8, Of::S32),
         ((16, 8, 16), Of::S8, Of::U8, Of::S32),
         ((16, 8, 32), Of::U8, Of::S8, Of::S32),
+        ((16, 8, 32), Of::E4m3, Of::E4m3, Of::F32),
+        ((16, 8, 32), Of::E5m2, Of::E4m3, Of::F32),
+        ((16, 8, 16), Of::E4m3, Of::E5m2, Of::F16),
         ((8, 8, 4), Of::F64, Of::F64, Of::F64),
     ];
     let mut random = SplitMix64::new(1);

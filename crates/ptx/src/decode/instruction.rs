@@ -89,6 +89,9 @@ impl KernelDecoder<'_> {
     ) -> Result<(), PtxError> {
         if opcode.has("pack") {
             self.cvt_packed(opcode, operands)
+        } else if opcode.has("e4m3x2") || opcode.has("e5m2x2") {
+            let form = ops::pairs(opcode).ok_or_else(|| opcode.refused())?;
+            self.chain(&[form], operands, false)
         } else if operands.len() == 3 {
             self.cvt_pair(opcode, operands)
         } else if opcode.has("tf32") {

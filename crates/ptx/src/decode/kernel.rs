@@ -17,6 +17,7 @@ pub use super::video_op::{VideoFunction, VideoLast, VideoOp, VideoPart, VideoSou
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
+use crate::ops::Float8;
 use crate::syntax::ast::{Ast, FunctionAst};
 use crate::syntax::types::Type;
 
@@ -425,12 +426,13 @@ pub enum MatrixElement {
     S8,
     U8,
     S32,
+    Float8(Float8),
 }
 
 impl MatrixElement {
     pub fn bytes(self) -> usize {
         match self {
-            MatrixElement::S8 | MatrixElement::U8 => 1,
+            MatrixElement::S8 | MatrixElement::U8 | MatrixElement::Float8(_) => 1,
             MatrixElement::F16 | MatrixElement::Bf16 => 2,
             MatrixElement::Tf32 | MatrixElement::F32 | MatrixElement::S32 => 4,
             MatrixElement::F64 => 8,
@@ -447,8 +449,12 @@ impl MatrixElement {
 
     /// Whether factors of both types are multiplied.
     pub fn is_like(self, other: MatrixElement) -> bool {
-        let is_byte = |element| matches!(element, MatrixElement::S8 | MatrixElement::U8);
-        self == other || is_byte(self) && is_byte(other)
+        use MatrixElement::{S8, U8};
+        let are_float8 = matches!(
+            (self, other),
+            (MatrixElement::Float8(_), MatrixElement::Float8(_))
+        );
+        self == other || are_float8 || matches!((self, other), (S8 | U8, S8 | U8))
     }
 }
 

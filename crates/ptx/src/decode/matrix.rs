@@ -11,7 +11,7 @@ use super::kernel::{
 };
 use crate::error::PtxError;
 use crate::lanes::{Slots, WARP};
-use crate::ops::Opcode;
+use crate::ops::{Float8, Opcode};
 use crate::syntax::ast::Operand;
 use crate::syntax::types::Type;
 
@@ -380,15 +380,14 @@ fn length(operand: &Operand) -> usize {
 fn elements(opcode: &mut Opcode<'_>) -> Vec<MatrixElement> {
     let mut found: Vec<MatrixElement> = opcode.types.iter().map_while(|ty| element(*ty)).collect();
     let known = found.len() == opcode.types.len();
-    // `.tf32` is no type of registers; it stands between the types of the sums, or alone.
-    let factors = usize::from(opcode.takes("tf32")) + usize::from(opcode.takes("tf32"));
-    if factors != 0 {
-        let place = found.len().min(1);
-        found.splice(
-            place..place,
-            std::iter::repeat_n(MatrixElement::Tf32, factors),
-        );
-    }
+    // These are no types of registers; they stand between the types of the sums, or alone.
+    let factor = |word: &str| match word {
+        "tf32" => Some(MatrixElement::Tf32),
+        _ => Float8::named(word).map(MatrixElement::Float8),
+    };
+    let factors: Vec<_> = std::iter::from_fn(|| opcode.take(factor)).collect();
+    let place = found.len().min(1);
+    found.splice(place..place, factors);
     if known { found } else { Vec::new() }
 }
 
@@ -409,7 +408,7 @@ fn element(ty: Type) -> Option<MatrixElement> {
 fn fit(factor: MatrixElement, sum: MatrixElement, result: MatrixElement) -> bool {
     use MatrixElement::{Bf16, F16, F32, F64, S8, S32, Tf32, U8};
     match factor {
-        F16 => matches!((sum, result), (F16 | F32, F16 | F32)),
+        F16 | MatrixElement::Float8(_) => matches!((sum, result), (F16 | F32, F16 | F32)),
         Bf16 | Tf32 => (sum, result) == (F32, F32),
         S8 | U8 => (sum, result) == (S32, S32),
         F64 => (sum, result) == (F64, F64),

@@ -264,6 +264,7 @@ impl MatrixElement {
             MatrixElement::F64 => f64::from_bits(bits),
             MatrixElement::S8 => f64::from(bits as u8 as i8),
             MatrixElement::U8 => f64::from(bits as u8),
+            MatrixElement::Float8(format) => f16::from_bits(format.widened(bits as u8)).to_f64(),
             MatrixElement::S32 => f64::from(bits as u32 as i32),
         }
     }
@@ -277,7 +278,10 @@ impl MatrixElement {
             MatrixElement::F32 | MatrixElement::Tf32 if number.is_nan() => 0x7fff_ffff,
             MatrixElement::F32 | MatrixElement::Tf32 => u64::from((number as f32).to_bits()),
             MatrixElement::F64 => number.to_bits(),
-            MatrixElement::S8 | MatrixElement::U8 => u64::from(number as i64 as u8),
+            // Only factors have so few bits.
+            MatrixElement::S8 | MatrixElement::U8 | MatrixElement::Float8(_) => {
+                u64::from(number as i64 as u8)
+            }
             // Sums of products of bytes, which doubles hold exactly.
             MatrixElement::S32 if saturates => u64::from(number as i32 as u32),
             MatrixElement::S32 => u64::from(number as i64 as u32),

@@ -218,8 +218,8 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
     Some(())
 }
 
-/// `cvt.rn.f16x2.f32` and the like: two singles as a pair, the first one in the high half; then what
-/// `satfinite` and `relu` make of that.
+/// `cvt.rn.f16x2.f32` and the like: two singles as a pair, the first one in the high half; then
+/// what `satfinite` and `relu` make of that.
 pub fn pair(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     /// Two singles, each by a function that gives the bits of a half.
     macro_rules! halves {

@@ -6,6 +6,7 @@ mod carry;
 mod compare;
 mod convert;
 mod float;
+mod float8;
 mod half;
 mod integer;
 mod opcode;
@@ -16,6 +17,7 @@ pub use bits::{minterm, permute, place};
 pub use carry::{carrying, makes_carry};
 pub use compare::{Comparison, compare, select};
 pub use convert::{packed, pair, short};
+pub use float8::{Float8, pairs};
 pub use half::Half;
 pub use opcode::Opcode;
 
