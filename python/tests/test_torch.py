@@ -43,8 +43,19 @@ def convert_kernel(from_ptr, to_ptr, B: tl.constexpr):
 
 
 # Results are known where no conversion rounds.
-@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.bfloat16, torch.float16, torch.int8])
-def test_conversions_there_and_back_equal_torch(dtype):
+@pytest.mark.parametrize(
+    "dtype, target",
+    [
+        (torch.float8_e5m2, "sm_80"),
+        (torch.float8_e5m2, "sm_89"),
+        (torch.float8_e4m3fn, "sm_89"),
+        (torch.bfloat16, "sm_80"),
+        (torch.float16, "sm_80"),
+        (torch.int8, "sm_80"),
+    ],
+)
+def test_conversions_there_and_back_equal_torch(dtype, target):
+    rt.install(target)
     numbers = torch.tensor([2.0**e * s for e in range(-2, 6) for s in (1, -1.25)]).to(dtype)
     there, back = torch.zeros(16, dtype=torch.float32), torch.zeros(16, dtype=dtype)
     convert_kernel[(1,)](numbers, there, B=16)
@@ -64,17 +75,20 @@ def product_kernel(a_ptr, b_ptr, c_ptr, sam, sak, sbk, sbn, PRECISION: tl.conste
 
 
 @pytest.mark.parametrize(
-    "dtype, precision",
+    "dtype, precision, target",
     [
-        (torch.float16, "ieee"),
-        (torch.bfloat16, "ieee"),
-        (torch.float8_e5m2, "ieee"),
-        (torch.float32, "tf32"),
-        (torch.float32, "tf32x3"),
-        (torch.float32, "ieee"),
+        (torch.float16, "ieee", "sm_80"),
+        (torch.bfloat16, "ieee", "sm_80"),
+        (torch.float8_e5m2, "ieee", "sm_80"),
+        (torch.float8_e5m2, "ieee", "sm_89"),
+        (torch.float8_e4m3fn, "ieee", "sm_89"),
+        (torch.float32, "tf32", "sm_80"),
+        (torch.float32, "tf32x3", "sm_80"),
+        (torch.float32, "ieee", "sm_80"),
     ],
 )
-def test_products_of_tensors_with_any_strides_equal_torch(dtype, precision):
+def test_products_of_tensors_with_any_strides_equal_torch(dtype, precision, target):
+    rt.install(target)
     # Small whole numbers, whose products and sums all types hold exactly.
     a = (torch.arange(32 * 64).reshape(32, 64) % 5 - 2).to(dtype)
     b = (torch.arange(64 * 64).reshape(64, 64) % 7 - 3).to(dtype).T[:, ::2]
