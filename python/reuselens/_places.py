@@ -90,10 +90,13 @@ def _names(frame: FrameType, value: Any) -> Iterator[str]:
         for name in frame.f_code.co_names:
             if frame.f_globals.get(name) is value:
                 yield name
-    this = frame.f_locals.get("self")
-    for name, known in list(getattr(this, "__dict__", {}).items()):
-        if known is value:
-            yield f"self.{name}"
+    attributes = getattr(frame.f_locals.get("self"), "__dict__", {})
+    # Modules of torch keep their tensors in dictionaries, and show them as attributes.
+    inner = (attributes.get(name) for name in ("_parameters", "_buffers"))
+    for names in (attributes, *(it for it in inner if isinstance(it, dict))):
+        for name, known in list(names.items()):
+            if known is value:
+                yield f"self.{name}"
 
 
 _trees: Dict[str, Optional[ast.Module]] = {}

@@ -34,6 +34,19 @@ class Gpu:
         )
 
 
+class _Device:
+    """A block of code for one device: there is one."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = 0
+
+    def __enter__(self) -> None:
+        """Nothing changes."""
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing changed."""
+
+
 class _Stream:
     """The stream in which all kernels run, each to its end before the launch returns."""
 
@@ -73,6 +86,7 @@ def _replace_now(replaced: Replaced, gpu: Gpu) -> None:
     replaced.set(cuda, "current_device", lambda: 0)
     replaced.set(cuda, "current_stream", lambda device=None: stream)
     replaced.set(cuda, "default_stream", lambda device=None: stream)
+    replaced.set(cuda, "device", _Device)
     replaced.set(cuda, "get_device_name", lambda device=None: gpu.name)
     replaced.set(cuda, "get_device_properties", lambda device=None: gpu.properties())
     replaced.set(cuda, "set_device", lambda device: None)

@@ -53,6 +53,21 @@ def test_kernels_that_are_kept_run_on_the_next_device(rng):
     assert [row["launches"] for row in rt.kernels()] == [1]
 
 
+def test_kernels_of_the_compiler_run_without_their_function(rng):
+    types = {"out_ptr": "*fp32", "in_ptr": "*fp32", "stride": "i32", "n_rows": "i32", "n": "i32"}
+    source = triton.compiler.ASTSource(
+        rows_kernel, {**types, "B": "constexpr"}, constexprs={"B": 128}
+    )
+    kernel = triton.compile(source)
+    samples = rng.random((9, 100)).astype(np.float32)
+    out = np.zeros_like(samples)
+    for _ in range(2):
+        kernel[(4, 1, 1)](out, samples, 100, 9, 100, 128)
+        assert [row["launches"] for row in rt.kernels()] == [1]
+        rt.install()
+    np.testing.assert_allclose(out, samples / samples.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
 def test_benchmarks_run_once_and_give_no_times(capsys):
     runs = []
 

@@ -129,6 +129,21 @@ def test_autograd_functions_run_kernels_forwards_and_backwards():
     assert all(name in rt.report() for name in ("result", "back"))
 
 
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(256))
+        self.register_buffer("total", torch.zeros(256))
+
+    def forward(self):
+        scaled_kernel[(2,)](self.weight, self.total, 2.0, 256, B=128)
+
+
+def test_tensors_of_modules_have_the_names_of_their_attributes():
+    Layer()()
+    assert "self.weight" in rt.report() and "self.total" in rt.report()
+
+
 @triton.jit
 def locked_kernel(lock_ptr, count_ptr, sums_ptr, rows_ptr, GROUPS: tl.constexpr, B: tl.constexpr):
     row = tl.program_id(0)
@@ -184,6 +199,8 @@ def test_torch_describes_the_gpu_that_kernels_are_compiled_for():
     if not torch.cuda.is_available():
         assert torch.cuda.get_device_properties("cuda").multi_processor_count == 84
         torch.cuda.synchronize()
+        with torch.cuda.device(torch.zeros(1).device.index):
+            assert torch.cuda.current_device() == 0
         assert torch.cuda.current_stream().cuda_stream == 0
         rt.uninstall()
         with pytest.raises((RuntimeError, AssertionError)):

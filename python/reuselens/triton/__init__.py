@@ -282,6 +282,8 @@ class _Driver(DriverBase):
         self.searches = itertools.count(1)
         # Functions that keep kernels for this device.
         self.functions: "weakref.WeakSet[JITFunction]" = weakref.WeakSet()
+        # Kernels that were launched without their function.
+        self.compiled: "weakref.WeakSet[CompiledKernel]" = weakref.WeakSet()
         # What waits for torch to be imported.
         self.watch: Any = None
 
@@ -419,6 +421,7 @@ def _launch_compiled(self: CompiledKernel, grid: Any) -> Any:
     def launch_noted(*args: Any, **kwargs: Any) -> None:
         driver = _active()
         driver.frames = Frames(caller(0), _TRITON)
+        driver.compiled.add(self)
         try:
             launch(*map(_arrays.with_pointers, args), **kwargs)
         finally:
@@ -556,12 +559,14 @@ def uninstall() -> None:
     if _installed is None:
         return
     _installed.native.stop_recording(True)
+    kernels = list(_installed.compiled)
     for function in list(_installed.functions):
         cache = function.device_caches.pop(_installed.number, None)
-        for kernel in cache[0].values() if cache else ():
-            # Else Triton asks its own driver to unload the kernel, when nobody has it any more.
-            if isinstance(kernel, CompiledKernel):
-                kernel.module = kernel.function = kernel._run = None
+        kernels += cache[0].values() if cache else ()
+    for kernel in kernels:
+        # Else Triton asks its own driver to unload the kernel, when nobody has it any more.
+        if isinstance(kernel, CompiledKernel):
+            kernel.module = kernel.function = kernel._run = None
     if _installed.watch in sys.meta_path:
         sys.meta_path.remove(_installed.watch)
     _replaced.restore()
