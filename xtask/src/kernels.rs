@@ -5,16 +5,19 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     "kernels/graphs",
+    NVCC_ONLY,
     "kernels/speed",
     "kernels/suite",
     "kernels/thesis",
 ];
+/// What clang 19 cannot compile.
+const NVCC_ONLY: &str = "kernels/nvcc";
 const HEADERS: &str = "crates/ptx/include/cuda";
 const ARCHITECTURE: &str = "sm_80";
 
-/// Compiles each file with clang-19 and with nvcc (`NVCC` says which).
+/// Compiles each file with clang-19, if that can, and with nvcc (`NVCC` says which).
 ///
 /// # Errors
 /// If a compiler is not there, or says no.
@@ -23,12 +26,21 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
         let name = source.with_extension("ptx");
         let name = name.file_name().context("a source has a name")?;
         for (folder, compiler) in [("clang", clang(root)), ("nvcc", nvcc())] {
+            if !compiles(folder, &source) {
+                continue;
+            }
             let to = root.join("kernels/ptx").join(folder).join(name);
             compile(compiler, &source, &to)?;
             println!("{}", to.display());
         }
     }
     Ok(())
+}
+
+/// Whether the PTX of a source is kept in a folder of `kernels/ptx`.
+pub fn compiles(folder: &str, source: &Path) -> bool {
+    let is_for_nvcc = source.parent().is_some_and(|of| of.ends_with(NVCC_ONLY));
+    folder == "nvcc" || !is_for_nvcc
 }
 
 /// clang-19, with the headers of this project. Products and sums stay two operations, so that

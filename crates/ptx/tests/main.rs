@@ -23,5 +23,6 @@ mod on_fault;
 mod printf;
 mod runtime;
 mod sinks;
+mod stack;
 mod textures;
 mod thesis;

@@ -268,6 +268,7 @@ impl<'a> KernelDecoder<'a> {
         let end = self.new_label();
         let (at, guard) = (self.at, self.guard);
         let (opcode, text) = (self.opcode.clone(), Arc::clone(&self.text));
+        let top = self.keep_stack(function)?;
         if guard.0 != NONE {
             // Lanes without the guard go around the body.
             self.guard.1 = !guard.1;
@@ -287,6 +288,11 @@ impl<'a> KernelDecoder<'a> {
         self.body(function.body.as_deref().unwrap_or_default())?;
         self.frames.pop();
         self.place_label(end);
+        if let Some(top) = top {
+            // Belongs to the instruction before it, which returns.
+            self.fresh = false;
+            self.give_back(top)?;
+        }
         (self.at, self.guard, self.lines) = (at, guard, lines);
         (self.opcode, self.text) = (opcode, text);
         Ok(())

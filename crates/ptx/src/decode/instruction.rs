@@ -45,6 +45,7 @@ impl KernelDecoder<'_> {
             "mbarrier" => self.mbarrier(&mut opcode, operands)?,
             "ldmatrix" | "stmatrix" | "mma" | "wmma" => self.matrix(&mut opcode, operands)?,
             "tex" | "tld4" | "suld" | "sust" => self.texture(&mut opcode, operands)?,
+            "alloca" | "stacksave" | "stackrestore" => self.stack(&mut opcode, operands)?,
             "membar" | "fence" => self.fence(&mut opcode),
             // Nothing to do where memory has no caches and time does not pass.
             "prefetch" | "prefetchu" | "nanosleep" | "discard" | "applypriority"

@@ -12,6 +12,7 @@ pub use super::called::{
 pub use super::copy_op::{BulkCopy, CopyOp, CopySize, CopyStep};
 use super::instruction_kind::InstructionKind;
 pub use super::mbarrier_op::{Mbarrier, MbarrierOp};
+pub use super::stack_op::{StackOp, StackStep};
 pub use super::video_op::{VideoFunction, VideoLast, VideoOp, VideoPart, VideoSource};
 
 use crate::error::Position;
@@ -49,6 +50,10 @@ pub struct Kernel {
     /// The wide register with the address of the running routine's frame in local memory; `NONE` if
     /// there are no routines.
     pub(crate) frame: u32,
+    pub(crate) stack_ops: Vec<StackOp>,
+    /// The wide register with the address of what was taken last from the end of local memory;
+    /// `NONE` if nothing is taken while the kernel runs.
+    pub(crate) stack_top: u32,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
     /// The instructions that are counted, if `probes` are.
@@ -117,6 +122,8 @@ impl Kernel {
             routines: Vec::new(),
             functions: Vec::new(),
             frame: NONE,
+            stack_ops: Vec::new(),
+            stack_top: NONE,
             probes: Vec::new(),
             counted: Vec::new(),
             calculations: Vec::new(),
@@ -186,10 +193,10 @@ impl Kernel {
         self.local_bytes
     }
 
-    /// Whether functions are called through pointers, or call themselves: each thread has a stack
-    /// then.
+    /// Whether functions are called through pointers, or call themselves, or memory is taken by
+    /// `alloca`: each thread has a stack then.
     pub fn has_stack(&self) -> bool {
-        !self.routines.is_empty()
+        !self.routines.is_empty() || self.stack_top != NONE
     }
 
     /// Bytes of all parameters, as the kernel lays them out.
@@ -519,6 +526,8 @@ pub enum Code {
     Texture(u32),
     /// Something with parts of registers.
     Video(u32),
+    /// `alloca` or `stackrestore`.
+    Stack(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
     /// Shows an arithmetic operation to the sink, before it is done.

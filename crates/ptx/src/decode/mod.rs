@@ -24,6 +24,8 @@ mod operands;
 mod routine;
 mod scope;
 mod setp;
+mod stack;
+mod stack_op;
 mod texture;
 mod video;
 mod video_op;

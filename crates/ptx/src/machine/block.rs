@@ -122,6 +122,9 @@ pub fn prepare(
         for &(slot, bits) in &kernel.wide_constants {
             registers.wide[slot as usize].0 = [bits; WARP];
         }
+        if kernel.stack_top != NONE {
+            registers.wide[kernel.stack_top as usize].0 = [warp.local_bytes; WARP];
+        }
         for &(slot, special) in &kernel.specials {
             let row = &mut registers.narrow[slot as usize].0;
             if let Special::Workspace(half) = special {

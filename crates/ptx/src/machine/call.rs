@@ -10,6 +10,7 @@ use crate::names;
 
 use super::fault::{Fault, FaultKind};
 use super::grid::{LaunchConfig, MOST_RESIDENT_BYTES};
+use super::stack;
 use super::warp::{LanePath, Warp};
 
 /// A call that some lanes are in.
@@ -26,6 +27,8 @@ pub struct CallFrame {
     /// Lanes that were in the routine before, and their registers.
     outer: u32,
     kept: Option<Box<KeptRegisters>>,
+    /// Where the lanes' stacks ended, if the kernel takes memory from them.
+    tops: Option<Box<[u64; WARP]>>,
     /// Bytes that the call takes from [`BlockMemory::call_room`](super::memory::BlockMemory).
     pub room: u64,
 }
@@ -82,9 +85,10 @@ pub fn enter(
         NONE => 0,
         _ => warp.registers.wide[kernel.frame as usize].0[lane],
     };
-    let base = frame_address(kernel, warp, op, routine, caller, lane)?;
+    let base = frame_address(kernel, warp, op, routine, caller, group)?;
     let outer = warp.active[number as usize] & group;
-    let room = take_room(warp, call_room, routine, outer, lane)?;
+    let tops = tops(kernel, warp);
+    let room = take_room(warp, call_room, routine, outer, tops.is_some(), lane)?;
     push_waiting(kernel, warp, pc, mask & !group)?;
     warp.active[number as usize] |= group;
     let frame = CallFrame {
@@ -95,6 +99,7 @@ pub fn enter(
         base,
         outer,
         kept: (outer != 0).then(|| Box::new(keep(warp, routine))),
+        tops,
         room,
     };
     warp.frames.push(frame);
@@ -151,6 +156,10 @@ pub fn leave(kernel: &Kernel, warp: &mut Warp, mask: u32) {
     // These lanes were in the routine already: they go on there with the registers of that call.
     if let Some(kept) = &mut frame.kept {
         restore(warp, routine, kept, mask & frame.outer);
+    }
+    if let Some(tops) = &frame.tops {
+        let now = &mut warp.registers.wide[kernel.stack_top as usize].0;
+        lanes(mask).for_each(|lane| now[lane] = tops[lane]);
     }
     warp.active[frame.routine as usize] &= !mask | frame.outer;
     // Lanes that return where others wait for them: see `decode::cfg` on early returns.
@@ -221,14 +230,20 @@ fn sizes(places: &[FramePlace], what: &str) -> String {
     }
 }
 
-/// Where the frame of a routine begins.
+/// Where the lanes' stacks end, if the kernel takes memory from them.
+fn tops(kernel: &Kernel, warp: &Warp) -> Option<Box<[u64; WARP]>> {
+    let takes = kernel.stack_top != NONE;
+    takes.then(|| Box::new(warp.registers.wide[kernel.stack_top as usize].0))
+}
+
+/// Where the frame of a routine begins, for lanes whose callers' frames are at the same address.
 fn frame_address(
     kernel: &Kernel,
     warp: &mut Warp,
     op: &CallOp,
     routine: &Routine,
     caller: u64,
-    lane: usize,
+    group: u32,
 ) -> Result<u64, Box<Fault>> {
     let own = match op.caller {
         NONE => kernel.local_bytes,
@@ -236,14 +251,20 @@ fn frame_address(
     };
     let base = (caller + own).next_multiple_of(routine.frame_align);
     let end = base + routine.frame_bytes;
-    if end > warp.local_bytes {
-        let stack = warp.local_bytes - kernel.local_bytes.next_multiple_of(16);
+    if end > stack::lowest_top(kernel, warp, lanes(group)) {
+        let stack = stack::bytes(kernel, warp);
         let what = format!(
             "the call of {}, inside of {} others, takes more than the {stack} bytes of the thread's stack; if it is not endless, allow more (cudaDeviceSetLimit with cudaLimitStackSize)",
             names::readable(&routine.name),
             warp.frames.len()
         );
-        return Err(Fault::new(FaultKind::Stack, Some(lane as u32), what));
+        let lane =
+            lanes(group).min_by_key(|&lane| stack::lowest_top(kernel, warp, [lane].into_iter()));
+        return Err(Fault::new(
+            FaultKind::Stack,
+            lane.map(|lane| lane as u32),
+            what,
+        ));
     }
     warp.local_end = warp.local_end.max(end);
     Ok(base)
@@ -266,9 +287,13 @@ fn take_room(
     call_room: &mut u64,
     routine: &Routine,
     outer: u32,
+    keeps_tops: bool,
     lane: usize,
 ) -> Result<u64, Box<Fault>> {
     let mut bytes = size_of::<CallFrame>() as u64;
+    if keeps_tops {
+        bytes += size_of::<[u64; WARP]>() as u64;
+    }
     if outer != 0 {
         let rows = [
             size_of::<[u32; WARP]>(),

@@ -146,7 +146,7 @@ impl BlockMemory<'_> {
                 end > address && self.device.span(address, end).is_some()
             }
             NamedSpace::Shared => end > address && end <= self.shared.len() as u64,
-            NamedSpace::Local => end > address && end <= warp.local_end,
+            NamedSpace::Local => end > address && warp.has_local(address, end),
             NamedSpace::Param => end > address && end <= self.params.len() as u64,
         }
     }
@@ -213,7 +213,11 @@ impl BlockMemory<'_> {
                 self.shared.len()
             ),
             NamedSpace::Local => {
-                format!("the thread has {} bytes of local memory", warp.local_end)
+                let taken = warp.local_bytes - warp.local_low;
+                format!(
+                    "the thread has {} bytes of local memory",
+                    warp.local_end + taken
+                )
             }
             NamedSpace::Param => {
                 format!("the kernel has {} bytes of parameters", self.params.len())

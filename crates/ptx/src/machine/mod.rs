@@ -27,6 +27,7 @@ mod print;
 mod races;
 pub mod random;
 mod skipped;
+mod stack;
 mod texture;
 mod video;
 mod warp;

@@ -13,8 +13,8 @@ use super::call::{self, CallFrame};
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
 use super::{
-    access, assertion, atomic, collective, flow, heap, matrix, mbarrier, observe, print, texture,
-    video,
+    access, assertion, atomic, collective, flow, heap, matrix, mbarrier, observe, print, stack,
+    texture, video,
 };
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for, without those
@@ -75,9 +75,10 @@ pub struct Warp {
     /// Memory of its threads, one after the other, `local_bytes` each.
     pub local: Vec<u8>,
     pub local_bytes: u64,
-    /// How much of that the kernel and its calls have had until now: what is beyond is out of
-    /// bounds, and zero.
+    /// How much of that the kernel and its calls have had until now, from the beginning, and from
+    /// where on `alloca` has had what is at the end: what is between is out of bounds, and zero.
     pub local_end: u64,
+    pub local_low: u64,
     /// Calls of routines that lanes are in, the innermost last.
     pub frames: Vec<CallFrame>,
     /// Of each routine, the lanes that are in it.
@@ -117,6 +118,7 @@ impl Warp {
             local: vec![0; WARP * local_bytes as usize],
             local_bytes,
             local_end: kernel.local_bytes,
+            local_low: local_bytes,
             frames: Vec::new(),
             active: vec![0; kernel.routines.len()],
             addresses: Box::new([0; WARP]),
@@ -133,14 +135,22 @@ impl Warp {
         }
     }
 
+    /// Whether a thread has these bytes of local memory.
+    #[inline(always)]
+    pub fn has_local(&self, start: u64, end: u64) -> bool {
+        end <= self.local_end || start >= self.local_low && end <= self.local_bytes
+    }
+
     /// Leaves all calls, and makes local memory zero: no more of it than was used.
     pub fn clear_local(&mut self, kernel: &Kernel) {
-        let used = self.local_end as usize;
+        let (used, taken) = (self.local_end as usize, self.local_low as usize);
+        let bytes = self.local_bytes as usize;
         for lane in 0..WARP {
-            let begin = lane * self.local_bytes as usize;
-            self.local[begin..begin + used].fill(0);
+            let own = &mut self.local[lane * bytes..][..bytes];
+            own[..used].fill(0);
+            own[taken..].fill(0);
         }
-        self.local_end = kernel.local_bytes;
+        (self.local_end, self.local_low) = (kernel.local_bytes, self.local_bytes);
         self.frames.clear();
         self.active.fill(0);
     }
@@ -463,6 +473,7 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
             video::run(warp, &kernel.videos[index as usize], mask);
             Ok(())
         }
+        Code::Stack(index) => stack::run(kernel, warp, &kernel.stack_ops[index as usize], mask),
         Code::Clock { wide } => {
             let now = warp.executed;
             for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
