@@ -113,7 +113,8 @@ fn managed_variables_textures_matrices_and_pipelines_are_compiled_by_clang() {
     }
     let place = Place::new();
     for (name, flags) in [
-        ("graph_nodes", &[][..]),
+        ("cubemaps", &[][..]),
+        ("graph_nodes", &[]),
         ("managed", &[]),
         ("textures", &[]),
         ("pipeline", &["-arch", "sm_80"]),

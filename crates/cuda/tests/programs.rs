@@ -263,12 +263,13 @@ fn programs_of_cuda_12_find_what_it_documents() {
 }
 
 /// All of them.
-const PARTS: [&str; 30] = [
+const PARTS: [&str; 31] = [
     "assert",
     "async",
     "atomics",
     "cooperative",
     "copies",
+    "cubemaps",
     "errors",
     "events",
     "extended",

@@ -41,9 +41,13 @@ pub struct TextureDescriptor {
     pub size: [u32; 3],
     /// Layers; 0 if it has none. Where it has them, there is no third direction.
     pub layers: u32,
+    /// It has six faces of rows, or six in each layer, in CUDA's order.
+    pub is_cube: bool,
+    /// Of a cube map: filters across the edges of faces.
+    pub is_seamless: bool,
     /// Bytes from a row to the next.
     pub row_bytes: u64,
-    /// Bytes from a layer of rows to the next.
+    /// Bytes from a layer of rows, or from a face, to the next.
     pub layer_bytes: u64,
     /// Channels of a texel: 1, 2 or 4.
     pub channels: u32,
@@ -90,7 +94,9 @@ impl TextureDescriptor {
         let [red, green, blue, alpha] = self.border.map(f32::to_bits);
         let flags = u32::from(self.is_filtered)
             | u32::from(self.reads_unit) << 1
-            | u32::from(self.takes_unit) << 2;
+            | u32::from(self.takes_unit) << 2
+            | u32::from(self.is_cube) << 3
+            | u32::from(self.is_seamless) << 4;
         let kind = self.kind as u32;
         let words: [u32; WORDS] = [
             MAGIC,
@@ -148,6 +154,8 @@ impl TextureDescriptor {
             address: wide(2),
             size: [word(8), word(9), word(10)],
             layers: word(11),
+            is_cube: word(1) & 8 != 0,
+            is_seamless: word(1) & 16 != 0,
             row_bytes: wide(4),
             layer_bytes: wide(6),
             channels: word(12),

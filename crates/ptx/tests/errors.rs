@@ -126,8 +126,8 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
     for (body, expected) in [
         ("frob.s32 %r1, %r2;", "line 6, column 1: `frob.s32`"),
         (
-            "tex.cube.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%x1, {%f1,%f2,%f3,%f3}];",
-            "cube maps",
+            "tex.cube.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%x1, {%r1,%r2,%r3,%r3}];",
+            "mipmaps, gradients",
         ),
         (
             "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 %r1, %r2, %r3, %r4;",

@@ -72,6 +72,8 @@ fn run(body: &str, on_fault: OnFault) -> Result<Left, LaunchError> {
         address,
         size: [64, 1, 1],
         layers: 0,
+        is_cube: false,
+        is_seamless: false,
         row_bytes: 256,
         layer_bytes: 256,
         channels: 1,

@@ -53,6 +53,8 @@ fn floats(size: [u32; 3]) -> TextureDescriptor {
         address: 0,
         size,
         layers: 0,
+        is_cube: false,
+        is_seamless: false,
         row_bytes,
         layer_bytes: row_bytes * u64::from(size[1]),
         channels: 1,
@@ -378,5 +380,157 @@ fn handles_of_nothing_are_named() {
         let stopped = with_texture(&body, floats([8, 1, 1]), &texels, &[], &mut Ignore);
         let message = stopped.unwrap_err().to_string();
         assert!(message.contains(what), "{message}");
+    }
+}
+
+const CUBE: &str = "tex.cube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%x1, {%f1, %f2, %f3, %f3}];";
+/// Texels of an edge of a cube map's faces.
+const EDGE: u32 = 4;
+
+/// A cube map, and the values of its texels by face, row and column.
+fn cube(layers: u32) -> (TextureDescriptor, Vec<f32>) {
+    let texture = TextureDescriptor {
+        is_cube: true,
+        layers,
+        ..floats([EDGE, EDGE, 1])
+    };
+    (texture, values(6 * layers.max(1) * EDGE * EDGE))
+}
+
+/// The direction from the middle of a cube to a place on a face, by CUDA's table, and as long as
+/// `m`.
+fn direction(face: usize, [across, down]: [f32; 2], m: f32) -> [f32; 4] {
+    let [s, t] = [across, down].map(|place| (2.0 * place / EDGE as f32 - 1.0) * m);
+    let [x, y, z] = match face {
+        0 => [m, -t, -s],
+        1 => [-m, -t, s],
+        2 => [s, m, t],
+        3 => [s, -m, -t],
+        4 => [s, -t, m],
+        _ => [-s, -t, -m],
+    };
+    [x, y, z, 0.0]
+}
+
+fn of_face(values: &[f32], face: usize, column: usize, row: usize) -> f32 {
+    values[(face * EDGE as usize + row) * EDGE as usize + column]
+}
+
+#[test]
+fn direction_leads_to_the_texel_of_its_face() {
+    let (texture, values) = cube(0);
+    for face in 0..6 {
+        let places = (0..16).map(|at| [at % 4, at / 4]);
+        let at = places.clone().map(|place: [usize; 2]| {
+            let inside = place.map(|index| index as f32 + 0.3);
+            direction(face, inside, 0.5 + place[0] as f32)
+        });
+        let at: Vec<[f32; 4]> = at.collect();
+        let expected = places.map(|[column, row]| of_face(&values, face, column, row));
+        let found = read(CUBE, texture, &bytes_of(&values), &at);
+        assert_eq!(found, expected.collect::<Vec<_>>(), "{face}");
+    }
+}
+
+#[test]
+fn layered_cube_map_has_six_faces_in_each_layer() {
+    let (texture, values) = cube(3);
+    let form = "tex.acube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%x1, {%r0, %f1, %f2, %f3}];";
+    let at = vec![direction(3, [1.5, 2.5], 1.0); 5];
+    let found = read(form, texture, &bytes_of(&values), &at);
+    let expected = [0, 1, 2, 2, 2].map(|layer| of_face(&values, layer * 6 + 3, 1, 2));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn texels_of_a_face_are_mixed_within_it_or_across_its_edges() {
+    let (texture, values) = cube(0);
+    let texel = |face, column, row| of_face(&values, face, column, row);
+    let filtered = |is_seamless, place| {
+        let texture = TextureDescriptor {
+            is_filtered: true,
+            is_seamless,
+            ..texture
+        };
+        read(
+            CUBE,
+            texture,
+            &bytes_of(&values),
+            &[direction(4, place, 2.0)],
+        )[0]
+    };
+    for is_seamless in [false, true] {
+        let inside = (texel(4, 1, 2) + 3.0 * texel(4, 2, 2)) / 4.0;
+        assert_eq!(filtered(is_seamless, [2.25, 2.5]), inside);
+    }
+    // A fourth of a texel from the left edge of +z, whose neighbour there is the right one of -x.
+    assert_eq!(filtered(false, [0.25, 1.5]), texel(4, 0, 1));
+    let across = (3.0 * texel(4, 0, 1) + texel(1, 3, 1)) / 4.0;
+    assert_eq!(filtered(true, [0.25, 1.5]), across);
+    // Over the top is the last row of +y.
+    let over = (3.0 * texel(4, 1, 0) + texel(2, 1, 3)) / 4.0;
+    assert_eq!(filtered(true, [1.5, 0.25]), over);
+    // At the corner, three texels stand for four.
+    assert_eq!(filtered(false, [0.25, 0.25]), texel(4, 0, 0));
+    let (own, left, top) = (texel(4, 0, 0), texel(1, 3, 0), texel(2, 0, 3));
+    let corner = (9.0 * own + 3.0 * left + 3.0 * top + (own + left + top) / 3.0) / 16.0;
+    assert!((filtered(true, [0.25, 0.25]) - corner).abs() < 1e-5);
+}
+
+#[test]
+fn texels_of_a_face_are_gathered_against_the_clock() {
+    let (texture, values) = cube(2);
+    for (form, layer) in [
+        (
+            "tld4.r.cube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%x1, {%f1, %f2, %f3, %f3}];",
+            0,
+        ),
+        (
+            "tld4.r.acube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%x1, {%r9, %f1, %f2, %f3}];",
+            1,
+        ),
+    ] {
+        let texture = TextureDescriptor {
+            layers: if layer == 0 { 0 } else { 2 },
+            ..texture
+        };
+        let body = format!("mov.u32 %r9, 1;\n{form}\n{STORE}");
+        let at = [direction(1, [2.0, 3.0], 1.0)];
+        let found = with_texture(&body, texture, &bytes_of(&values), &at, &mut Ignore);
+        let found = found.unwrap().0[0].map(f32::from_bits);
+        let of = |column, row| of_face(&values, layer * 6 + 1, column, row);
+        assert_eq!(found, [of(1, 3), of(2, 3), of(2, 2), of(1, 2)]);
+    }
+}
+
+#[test]
+fn faces_of_a_cube_map_are_the_layers_of_its_surface() {
+    let (texture, values) = cube(0);
+    let body = "mov.u32 %r1, 4;\nmov.u32 %r2, 2;\n\
+        suld.b.a2d.b32.trap {%r5}, [%x1, {%r0, %r1, %r2, %r2}];\nst.global.u32 [%x9], %r5;";
+    let found = with_texture(body, texture, &bytes_of(&values), &[], &mut Ignore);
+    let found = found.unwrap().0;
+    for (face, words) in found[..6].iter().enumerate() {
+        assert_eq!(f32::from_bits(words[0]), of_face(&values, face, 1, 2));
+    }
+}
+
+#[test]
+fn cube_map_accessed_as_something_else_is_an_error() {
+    let (texture, values) = cube(0);
+    let at = [direction(0, [1.0, 1.0], 1.0)];
+    let layered = "tex.acube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%x1, {%r0, %f1, %f2, %f3}];";
+    let flat = floats([EDGE, EDGE, 1]);
+    for (form, texture, what) in [
+        (TWO, texture, "cube map"),
+        (CUBE, flat, "cube map"),
+        (layered, texture, "without a layer"),
+    ] {
+        let stopped = with_texture(form, texture, &bytes_of(&values), &at, &mut Ignore);
+        let Err(LaunchError::Stopped(fault)) = stopped else {
+            panic!()
+        };
+        assert_eq!(fault.kind(), FaultKind::Operand);
+        assert!(fault.to_string().contains(what), "{fault}");
     }
 }

@@ -59,6 +59,8 @@ pub struct Array {
 /// Flags of arrays.
 pub const LAYERED: u32 = 1;
 const SURFACE: u32 = 2;
+/// Six faces, or six in each layer.
+pub const CUBE: u32 = 4;
 const GATHER: u32 = 8;
 /// Rows begin at multiples of it.
 const ROW_ALIGNMENT: u64 = 32;
@@ -103,7 +105,7 @@ pub fn array(handle: usize) -> Result<Array, Status> {
 /// Makes an array; its handle.
 pub fn make(format: ChannelFormat, extent: CudaExtent, flags: u32) -> Result<usize, Status> {
     fatal()?;
-    let unknown = flags & !(LAYERED | SURFACE | GATHER);
+    let unknown = flags & !(LAYERED | SURFACE | CUBE | GATHER);
     if unknown != 0 {
         report_missing(&format!("array flags {unknown:#x}"));
         return Err(Status::NOT_SUPPORTED);
@@ -114,6 +116,9 @@ pub fn make(format: ChannelFormat, extent: CudaExtent, flags: u32) -> Result<usi
     // Three directions need the second.
     let has_gap = extent.depth > 0 && extent.height == 0 && !is_layered;
     if extent.width == 0 || has_gap || is_layered && extent.depth == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    if flags & CUBE != 0 && !is_of_cubes(extent, is_layered) {
         return Err(Status::INVALID_VALUE);
     }
     let pitch = (extent.width as u64).checked_mul(element);
@@ -132,6 +137,12 @@ pub fn make(format: ChannelFormat, extent: CudaExtent, flags: u32) -> Result<usi
         pitch,
     };
     Ok(ARRAYS.add(array))
+}
+
+/// Whether an array's faces are squares, and six, or a multiple of six if it has layers.
+fn is_of_cubes(extent: CudaExtent, is_layered: bool) -> bool {
+    let is_square = extent.width == extent.height;
+    is_square && (extent.depth == 6 || is_layered && extent.depth.is_multiple_of(6))
 }
 
 /// Frees an array.

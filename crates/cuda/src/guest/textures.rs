@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::arrays::{self, ChannelFormat, LAYERED};
+use super::arrays::{self, CUBE, ChannelFormat, LAYERED};
 use super::blocks::{self, Place, allocate_on_device, place};
 use super::connection::{ask_number, fatal};
 use super::errors::returned;
@@ -43,7 +43,8 @@ pub struct Sampling {
     border: [f32; 4],
     takes_unit: u32,
     /// For smaller copies of a texture, which there are not.
-    _levels: [u32; 7],
+    _levels: [u32; 6],
+    is_seamless: u32,
 }
 
 /// Objects by their handles: what the program made them of.
@@ -89,6 +90,8 @@ fn plain(format: ChannelFormat, address: u64, size: [u32; 3]) -> Result<TextureD
         address,
         size,
         layers: 0,
+        is_cube: false,
+        is_seamless: false,
         row_bytes: 0,
         layer_bytes: 0,
         channels,
@@ -108,12 +111,15 @@ fn of_array(handle: usize) -> Result<TextureDescriptor, Status> {
     let narrow = |size| u32::try_from(size).map_err(|_| Status::INVALID_VALUE);
     let (width, rows) = (narrow(array.extent.width as u64)?, narrow(array.rows())?);
     let deep = narrow(array.layers())?;
-    let (depth, layers) = match array.flags & LAYERED {
+    let (depth, layers) = match array.flags & (LAYERED | CUBE) {
         0 => (deep, 0),
-        _ => (1, deep),
+        CUBE => (1, 0),
+        LAYERED => (1, deep),
+        _ => (1, deep / 6),
     };
     Ok(TextureDescriptor {
         layers,
+        is_cube: array.flags & CUBE != 0,
         row_bytes: array.pitch,
         layer_bytes: array.layer_bytes(),
         ..plain(array.format, array.address, [width, rows, depth])?
@@ -187,6 +193,7 @@ fn sampled(resource: &Resource, sampling: &Sampling) -> Result<TextureDescriptor
         modes: [mode_of(x)?, mode_of(y)?, mode_of(z)?],
         is_filtered,
         reads_unit,
+        is_seamless: sampling.is_seamless != 0 && plain.is_cube,
         takes_unit: sampling.takes_unit != 0,
         border: sampling.border,
         ..plain

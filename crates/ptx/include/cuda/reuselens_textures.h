@@ -22,9 +22,12 @@ REUSELENS_TEXELS(reuselens_read2, "tex.2d.v4", "f32", "{%5, %6}]", REUSELENS_WIT
 REUSELENS_TEXELS(reuselens_read3, "tex.3d.v4", "f32", "{%5, %6, %7, %7}]", REUSELENS_WITH(float x, float y, float z), "f"(x), "f"(y), "f"(z))
 REUSELENS_TEXELS(reuselens_read1_layer, "tex.a1d.v4", "f32", "{%5, %6}]", REUSELENS_WITH(int layer, float x), "r"(layer), "f"(x))
 REUSELENS_TEXELS(reuselens_read2_layer, "tex.a2d.v4", "f32", "{%5, %6, %7, %7}]", REUSELENS_WITH(int layer, float x, float y), "r"(layer), "f"(x), "f"(y))
+REUSELENS_TEXELS(reuselens_cube, "tex.cube.v4", "f32", "{%5, %6, %7, %7}]", REUSELENS_WITH(float x, float y, float z), "f"(x), "f"(y), "f"(z))
+REUSELENS_TEXELS(reuselens_cube_layer, "tex.acube.v4", "f32", "{%5, %6, %7, %8}]", REUSELENS_WITH(int layer, float x, float y, float z), "r"(layer), "f"(x), "f"(y), "f"(z))
 REUSELENS_TEXELS(reuselens_level1, "tex.level.1d.v4", "f32", "{%5}], %6", REUSELENS_WITH(float x, float level), "f"(x), "f"(level))
 REUSELENS_TEXELS(reuselens_level2, "tex.level.2d.v4", "f32", "{%5, %6}], %7", REUSELENS_WITH(float x, float y, float level), "f"(x), "f"(y), "f"(level))
 REUSELENS_TEXELS(reuselens_level3, "tex.level.3d.v4", "f32", "{%5, %6, %7, %7}], %8", REUSELENS_WITH(float x, float y, float z, float level), "f"(x), "f"(y), "f"(z), "f"(level))
+REUSELENS_TEXELS(reuselens_level_cube, "tex.level.cube.v4", "f32", "{%5, %6, %7, %7}], %8", REUSELENS_WITH(float x, float y, float z, float level), "f"(x), "f"(y), "f"(z), "f"(level))
 REUSELENS_TEXELS(reuselens_gather0, "tld4.r.2d.v4", "f32", "{%5, %6}]", REUSELENS_WITH(float x, float y), "f"(x), "f"(y))
 REUSELENS_TEXELS(reuselens_gather1, "tld4.g.2d.v4", "f32", "{%5, %6}]", REUSELENS_WITH(float x, float y), "f"(x), "f"(y))
 REUSELENS_TEXELS(reuselens_gather2, "tld4.b.2d.v4", "f32", "{%5, %6}]", REUSELENS_WITH(float x, float y), "f"(x), "f"(y))
@@ -72,6 +75,13 @@ REUSELENS_READ(tex3D, reuselens_read3, REUSELENS_WITH(float x, float y, float z)
 REUSELENS_READ(tex1DLod, reuselens_level1, REUSELENS_WITH(float x, float level), x, level)
 REUSELENS_READ(tex2DLod, reuselens_level2, REUSELENS_WITH(float x, float y, float level), x, y, level)
 REUSELENS_READ(tex3DLod, reuselens_level3, REUSELENS_WITH(float x, float y, float z, float level), x, y, z, level)
+REUSELENS_READ(texCubemap, reuselens_cube, REUSELENS_WITH(float x, float y, float z), x, y, z)
+REUSELENS_READ(texCubemapLod, reuselens_level_cube, REUSELENS_WITH(float x, float y, float z, float level), x, y, z, level)
+template <class T> REUSELENS_DEVICE T texCubemapLayered(cudaTextureObject_t texture, float x, float y, float z, int layer) {
+  typename reuselens_word<reuselens_channels<T>::form>::type v[4];
+  reuselens_cube_layer(v, texture, layer, x, y, z);
+  return reuselens_texel<T, reuselens_channels<T>::count>::of(v);
+}
 template <class T> REUSELENS_DEVICE T tex1DLayered(cudaTextureObject_t texture, float x, int layer) {
   typename reuselens_word<reuselens_channels<T>::form>::type v[4];
   reuselens_read1_layer(v, texture, layer, x);
@@ -148,4 +158,7 @@ REUSELENS_SURFACE(surf2D, "2d", "{%[x], %[y]}", REUSELENS_WITH(int x, int y), RE
 REUSELENS_SURFACE(surf3D, "3d", "{%[x], %[y], %[z], %[z]}", REUSELENS_WITH(int x, int y, int z), REUSELENS_WITH(x, y, z), [x] "r"(x), [y] "r"(y), [z] "r"(z))
 REUSELENS_SURFACE(surf1DLayered, "a1d", "{%[l], %[x]}", REUSELENS_WITH(int x, int layer), REUSELENS_WITH(x, layer), [x] "r"(x), [l] "r"(layer))
 REUSELENS_SURFACE(surf2DLayered, "a2d", "{%[l], %[x], %[y], %[y]}", REUSELENS_WITH(int x, int y, int layer), REUSELENS_WITH(x, y, layer), [x] "r"(x), [y] "r"(y), [l] "r"(layer))
+// Faces of cube maps are layers, six for each layer of a map that has them.
+REUSELENS_SURFACE(surfCubemap, "a2d", "{%[l], %[x], %[y], %[y]}", REUSELENS_WITH(int x, int y, int face), REUSELENS_WITH(x, y, face), [x] "r"(x), [y] "r"(y), [l] "r"(face))
+REUSELENS_SURFACE(surfCubemapLayered, "a2d", "{%[l], %[x], %[y], %[y]}", REUSELENS_WITH(int x, int y, int face), REUSELENS_WITH(x, y, face), [x] "r"(x), [y] "r"(y), [l] "r"(face))
 #endif

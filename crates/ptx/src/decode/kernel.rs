@@ -321,6 +321,8 @@ pub struct TexturePlace {
     pub handle: u32,
     /// Of a layer, where there are layers.
     pub layer: Option<u32>,
+    /// The coordinates are a direction from the middle of a cube.
+    pub is_cube: bool,
     /// One for each direction.
     pub coordinates: Vec<u32>,
 }

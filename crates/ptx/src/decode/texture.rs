@@ -50,7 +50,7 @@ impl KernelDecoder<'_> {
             return Err(opcode.refused());
         }
         let place = self.texture_place(opcode, &operands[1], coordinate)?;
-        if channel.is_some() && (place.coordinates.len() != 2 || place.layer.is_some()) {
+        if channel.is_some() && place.coordinates.len() != 2 && !place.is_cube {
             return Err(opcode.refused());
         }
         let results = self.parts(&operands[0], Type::B32, true)?;
@@ -124,14 +124,17 @@ impl KernelDecoder<'_> {
         coordinate: Type,
     ) -> Result<TexturePlace, PtxError> {
         let directions = opcode.take(|word| match word {
-            "1d" => Some((1, false)),
-            "2d" => Some((2, false)),
-            "3d" => Some((3, false)),
-            "a1d" => Some((1, true)),
-            "a2d" => Some((2, true)),
+            "1d" => Some((1, false, false)),
+            "2d" => Some((2, false, false)),
+            "3d" => Some((3, false, false)),
+            "a1d" => Some((1, true, false)),
+            "a2d" => Some((2, true, false)),
+            // Faces of a cube have no indices: surfaces count them as layers.
+            "cube" if coordinate == Type::F32 => Some((3, false, true)),
+            "acube" if coordinate == Type::F32 => Some((3, true, true)),
             _ => None,
         });
-        let (directions, has_layers) = directions.ok_or_else(|| opcode.refused())?;
+        let (directions, has_layers, is_cube) = directions.ok_or_else(|| opcode.refused())?;
         let Operand::Texture(handle, coordinates) = operand else {
             return Err(self.error(format!(
                 "`{}` takes a handle and coordinates in brackets",
@@ -153,6 +156,7 @@ impl KernelDecoder<'_> {
         Ok(TexturePlace {
             handle,
             layer,
+            is_cube,
             coordinates: coordinates.collect::<Result<Vec<_>, _>>()?,
         })
     }

@@ -11,6 +11,7 @@ mod call;
 mod collective;
 mod cooperative;
 mod copy;
+mod cube;
 mod delivery;
 mod device_memory;
 mod fault;

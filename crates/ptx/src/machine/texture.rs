@@ -17,6 +17,7 @@ use crate::sink::{BlockSink, WarpKind};
 use crate::texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};
 
 use super::access::{put, value};
+use super::cube::{self, CubeTexel};
 use super::delivery::{AccessRecord, deliver};
 use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
@@ -38,9 +39,9 @@ pub fn run<B: BlockSink>(
     op: &TextureOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
-    let place = match op {
-        TextureOp::Fetch(op) => &op.place,
-        TextureOp::Surface(op) => &op.place,
+    let (place, is_surface) = match op {
+        TextureOp::Fetch(op) => (&op.place, false),
+        TextureOp::Surface(op) => (&op.place, true),
     };
     // Lanes with the same handle go together: nearly always all of them.
     let mut rest = mask;
@@ -51,7 +52,10 @@ pub fn run<B: BlockSink>(
         let lanes = (0..WARP).filter(|&lane| handles[lane] == handle);
         let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane) & rest;
         rest &= !lanes;
-        let texture = descriptor(memory, warp, place, handle, first)?;
+        let texture = descriptor(memory, warp, handle, first)?;
+        if let Some(what) = misread(&texture, place, is_surface) {
+            return Err(Fault::new(FaultKind::Operand, Some(first as u32), what));
+        }
         match op {
             TextureOp::Fetch(op) => fetch(memory, warp, sink, op, &texture, lanes)?,
             TextureOp::Surface(op) => surface(memory, warp, sink, op, &texture, lanes)?,
@@ -64,7 +68,6 @@ pub fn run<B: BlockSink>(
 fn descriptor(
     memory: &BlockMemory<'_>,
     warp: &Warp,
-    place: &TexturePlace,
     handle: u64,
     lane: usize,
 ) -> Result<TextureDescriptor, Box<Fault>> {
@@ -80,17 +83,27 @@ fn descriptor(
     for (index, byte) in bytes.iter_mut().enumerate().filter(|_| is_there) {
         *byte = memory.read(space, warp, handle + index as u64, 1, lane) as u8;
     }
-    let texture = TextureDescriptor::from_bytes(&bytes);
-    let texture = texture.ok_or_else(|| {
+    TextureDescriptor::from_bytes(&bytes).ok_or_else(|| {
         wrong(format!(
             "{handle:#x} is no texture or surface, or not any more"
         ))
-    })?;
-    match place.layer.is_some() == (texture.layers > 0) {
-        true => Ok(texture),
-        false => Err(wrong(
-            "a texture or surface with layers is accessed without a layer, or the reverse".into(),
-        )),
+    })
+}
+
+/// What is wrong with a way to access a texture or surface. Surfaces of cube maps have their faces
+/// as layers.
+fn misread(
+    texture: &TextureDescriptor,
+    place: &TexturePlace,
+    is_surface: bool,
+) -> Option<&'static str> {
+    let has_layers = texture.layers > 0 || texture.is_cube && is_surface;
+    if place.is_cube != (texture.is_cube && !is_surface) {
+        Some("a cube map is accessed as what is none, or the reverse")
+    } else if place.layer.is_some() != has_layers {
+        Some("a texture or surface with layers is accessed without a layer, or the reverse")
+    } else {
+        None
     }
 }
 
@@ -129,7 +142,7 @@ fn fetch<B: BlockSink>(
                 inside |= u32::from(bits != Some(None)) << lane;
             }
             let channels = match bits {
-                None if op.takes_index => [0; 4],
+                None if op.takes_index || texture.is_cube => [0; 4],
                 None => channels(texture, None),
                 Some(None) => [0; 4],
                 Some(texel) => channels(texture, texel),
@@ -194,8 +207,11 @@ fn taps_of(
     texture: &TextureDescriptor,
     lane: usize,
 ) -> ([Tap; MOST_TAPS], usize) {
+    let layer = layer_of(warp, &op.place, texture.layers, lane);
+    if texture.is_cube {
+        return cube_taps(warp, op, texture, layer, lane);
+    }
     let mut taps = [Tap::default(); MOST_TAPS];
-    let layer = layer_of(warp, &op.place, texture, lane);
     let directions = op.place.coordinates.len();
     let mut first = [0; 3];
     let mut shares = [0.0; 3];
@@ -212,8 +228,7 @@ fn taps_of(
             false => place,
         };
         let place = if mixes { place - 0.5 } else { place };
-        first[direction] = place.floor().clamp(-FAR, FAR) as i64;
-        shares[direction] = ((place - place.floor()) * WEIGHT_STEPS).round() / WEIGHT_STEPS;
+        (first[direction], shares[direction]) = split(place);
     }
     let count = if mixes { 1 << directions } else { 1 };
     for (tap, found) in taps[..count].iter_mut().enumerate() {
@@ -239,11 +254,72 @@ fn taps_of(
         };
     }
     if op.channel.is_some() {
-        // From the lower left on, against the clock; rows count downwards.
-        let [a, b, c, d] = [taps[2], taps[3], taps[1], taps[0]];
-        taps[..4].copy_from_slice(&[a, b, c, d]);
+        gather(&mut taps);
     }
     (taps, count)
+}
+
+/// From the lower left on, against the clock; rows count downwards.
+fn gather(taps: &mut [Tap; MOST_TAPS]) {
+    let [a, b, c, d] = [taps[2], taps[3], taps[1], taps[0]];
+    taps[..4].copy_from_slice(&[a, b, c, d]);
+}
+
+/// The texels of a cube map that a lane reads, and how many. Those that a lane needs only at a
+/// corner have no weight elsewhere.
+fn cube_taps(
+    warp: &Warp,
+    op: &TextureFetch,
+    texture: &TextureDescriptor,
+    layer: i64,
+    lane: usize,
+) -> ([Tap; MOST_TAPS], usize) {
+    let mut taps = [Tap::default(); MOST_TAPS];
+    let coordinates = op.place.coordinates.iter();
+    let mut vector = [0.0; 3];
+    for (part, &slot) in vector.iter_mut().zip(coordinates) {
+        *part = f64::from(f32::from_bits(warp.registers.narrow[slot as usize].0[lane]));
+    }
+    let mixes = op.channel.is_some() || texture.is_filtered;
+    let texels = if mixes {
+        cube::around(vector, texture.size[0], texture.is_seamless)
+    } else {
+        cube::nearest(vector, texture.size[0])
+    };
+    for (tap, texel) in taps.iter_mut().zip(texels) {
+        let Some(CubeTexel {
+            face,
+            index,
+            weight,
+        }) = texel
+        else {
+            continue;
+        };
+        let plane = layer * i64::from(cube::FACES) + face as i64;
+        *tap = Tap {
+            texel: Some([index[0], index[1], plane]),
+            weight,
+        };
+    }
+    if op.channel.is_some() {
+        gather(&mut taps);
+        return (taps, 4);
+    }
+    let count = match (mixes, texture.is_seamless) {
+        (false, _) => 1,
+        (true, false) => 4,
+        (true, true) => cube::MOST_TEXELS,
+    };
+    (taps, count)
+}
+
+/// The whole part of a place between the middles of texels, and the weight of the next texel.
+pub fn split(place: f64) -> (i64, f64) {
+    let index = place.floor().clamp(-FAR, FAR) as i64;
+    (
+        index,
+        ((place - place.floor()) * WEIGHT_STEPS).round() / WEIGHT_STEPS,
+    )
 }
 
 /// What happens outside: only coordinates from 0 to 1 begin again or go back, and what is read by
@@ -271,10 +347,10 @@ fn inside(index: i64, size: i64, mode: AddressMode) -> Option<i64> {
 }
 
 /// The layer of a lane: the nearest that there is.
-fn layer_of(warp: &Warp, place: &TexturePlace, texture: &TextureDescriptor, lane: usize) -> i64 {
+fn layer_of(warp: &Warp, place: &TexturePlace, layers: u32, lane: usize) -> i64 {
     place.layer.map_or(0, |slot| {
         let layer = warp.registers.narrow[slot as usize].0[lane] as i32;
-        i64::from(layer).clamp(0, i64::from(texture.layers) - 1)
+        i64::from(layer).clamp(0, i64::from(layers) - 1)
     })
 }
 
@@ -392,7 +468,12 @@ fn surface_address(
     bytes: u64,
     lane: usize,
 ) -> Result<Option<u64>, Box<Fault>> {
-    let layer = layer_of(warp, &op.place, texture, lane);
+    let layers = if texture.is_cube {
+        texture.layers.max(1).saturating_mul(cube::FACES)
+    } else {
+        texture.layers
+    };
+    let layer = layer_of(warp, &op.place, layers, lane);
     let mut at = [0, 0, layer];
     for (direction, &slot) in op.place.coordinates.iter().enumerate() {
         let given = i64::from(warp.registers.narrow[slot as usize].0[lane] as i32);

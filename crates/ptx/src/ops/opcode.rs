@@ -123,7 +123,7 @@ impl<'a> Opcode<'a> {
     pub fn refused(&self) -> PtxError {
         let why = match self.base {
             "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" => {
-                "this use of textures and surfaces is not supported: mipmaps, cube maps, gradients, \
+                "this use of textures and surfaces is not supported: mipmaps, gradients, \
                  queries and formatted stores are among what is missing"
             }
             "wgmma" | "tcgen05" | "movmatrix" => {
