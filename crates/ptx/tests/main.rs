@@ -26,3 +26,4 @@ mod sinks;
 mod stack;
 mod textures;
 mod thesis;
+mod warp_sync;

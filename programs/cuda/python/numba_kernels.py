@@ -121,6 +121,11 @@ def main():
     shifted[4, 64](cuda.device_array(256, np.int32), after)
     assert np.array_equal(after.copy_to_host(), (np.arange(256) + 100) % 256)
 
+    # Numba's own kernel, in which a part of a warp waits for lanes that go on to the end.
+    largest = cuda.reduce(lambda a, b: a if a > b else b)
+    for count in (1, 31, 33, 130, 2000):
+        assert largest(values[:count]) == values[:count].max()
+
     # Threads that launch, allocate and copy at the same time, each with memory of its own.
     right = []
 

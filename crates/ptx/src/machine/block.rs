@@ -100,6 +100,7 @@ pub fn prepare(
             meet: NONE,
         };
         warp.later.clear();
+        warp.strands.clear();
         (warp.present, warp.alive) = (mask, mask);
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
         (warp.phase, warp.before_phase, warp.waits_for_grid) = (0, 0, None);

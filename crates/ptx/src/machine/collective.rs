@@ -11,7 +11,18 @@ use super::warp::Warp;
 /// Does it for the lanes of the mask.
 #[inline(never)]
 pub fn run(warp: &mut Warp, op: &Collective, mask: u32) -> Result<(), Box<Fault>> {
-    let members = members(warp, op, mask)?;
+    names_itself(warp, op, mask)?;
+    let missing = missing(warp, op, mask);
+    if let Some((lane, other)) = missing {
+        // On GPUs since Volta, the others run meanwhile. Values are exchanged where all are.
+        if op.kind == CollectiveKind::Sync {
+            return warp.wait_for_lanes(op, mask);
+        }
+        return Err(not_here(warp, op, lane, other));
+    }
+    // Groups with masks of their own do the same at the same time; each lane's group is its own
+    // mask.
+    let members = mask;
     if op.members.is_some() {
         warp.syncs += 1;
     }
@@ -48,34 +59,40 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..WARP).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-/// The lanes that take part. They name each other, and all of them have to be here: lanes on
-/// another path would be waited for on a GPU, and never come here.
-fn members(warp: &Warp, op: &Collective, mask: u32) -> Result<u32, Box<Fault>> {
+/// Demands that lanes are among those that they name.
+fn names_itself(warp: &Warp, op: &Collective, mask: u32) -> Result<(), Box<Fault>> {
     let Some(slot) = op.members else {
-        return Ok(mask);
+        return Ok(());
     };
     let row = &warp.registers.narrow[slot as usize].0;
-    for lane in lanes(mask) {
-        let missing = row[lane] & warp.alive & !mask;
-        if row[lane] >> lane & 1 == 0 {
-            let what = format!(
-                "the mask {:#010x} does not name the lane {lane} itself",
-                row[lane]
-            );
-            return Err(Fault::new(FaultKind::Convergence, Some(lane as u32), what));
-        }
-        if missing != 0 {
-            let what = format!(
-                "the mask {:#010x} names lane {}, which is on another path; call it where all of those lanes are",
-                row[lane],
-                missing.trailing_zeros()
-            );
-            return Err(Fault::new(FaultKind::Convergence, Some(lane as u32), what));
-        }
-    }
-    // Groups with masks of their own do the same at the same time; each lane's group is its own
-    // mask.
-    Ok(mask)
+    let Some(lane) = lanes(mask).find(|&lane| row[lane] >> lane & 1 == 0) else {
+        return Ok(());
+    };
+    let what = format!(
+        "the mask {:#010x} does not name the lane {lane} itself",
+        row[lane]
+    );
+    Err(Fault::new(FaultKind::Convergence, Some(lane as u32), what))
+}
+
+/// The first lane that names one on another path, and that one.
+fn missing(warp: &Warp, op: &Collective, mask: u32) -> Option<(usize, u32)> {
+    let row = &warp.registers.narrow[op.members? as usize].0;
+    let away = warp.alive & !mask;
+    let lane = lanes(mask).find(|&lane| row[lane] & away != 0)?;
+    Some((lane, (row[lane] & away).trailing_zeros()))
+}
+
+#[cold]
+fn not_here(warp: &Warp, op: &Collective, lane: usize, other: u32) -> Box<Fault> {
+    let row = op
+        .members
+        .map(|slot| warp.registers.narrow[slot as usize].0[lane]);
+    let what = format!(
+        "the mask {:#010x} names lane {other}, which is on another path; call it where all of those lanes are",
+        row.unwrap_or_default(),
+    );
+    Fault::new(FaultKind::Convergence, Some(lane as u32), what)
 }
 
 /// The lanes with which a lane takes part.

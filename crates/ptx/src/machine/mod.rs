@@ -29,6 +29,7 @@ mod races;
 pub mod random;
 mod skipped;
 mod stack;
+mod strands;
 mod texture;
 mod video;
 mod warp;

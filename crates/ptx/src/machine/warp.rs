@@ -12,6 +12,7 @@ use super::block::BlockRun;
 use super::call::{self, CallFrame};
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
+use super::strands::Strand;
 use super::{
     access, assertion, atomic, collective, flow, heap, matrix, mbarrier, observe, print, stack,
     texture, video,
@@ -19,7 +20,7 @@ use super::{
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for, without those
 /// that wait for the end of a call: the stack bounds them.
-const MOST_ENTRIES: usize = 1 << 14;
+pub const MOST_ENTRIES: usize = 1 << 14;
 
 /// Lanes that go on at `pc` until they come to `meet`.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,8 @@ pub struct Warp {
     pub now: LanePath,
     /// Others, which run or wait later.
     pub later: Vec<LanePath>,
+    /// Lanes that wait for others at `bar.warp.sync`.
+    pub strands: Vec<Strand>,
     /// Lanes of threads that exist.
     pub present: u32,
     /// Lanes that have not ended.
@@ -107,6 +110,7 @@ impl Warp {
                 meet: NONE,
             },
             later: Vec::new(),
+            strands: Vec::new(),
             present: 0,
             alive: 0,
             position: 0,
@@ -348,7 +352,11 @@ pub fn run_warp<B: BlockSink>(
         if (warp.now.pc == warp.now.meet || warp.now.mask == 0)
             && !warp.next_path(&mut memory.call_room)
         {
-            return Ok(Pause::Done);
+            if warp.strands.is_empty() {
+                return Ok(Pause::Done);
+            }
+            warp.next_strand()?;
+            continue;
         }
         let pc = warp.now.pc;
         let op = &ops[pc as usize];
@@ -403,6 +411,8 @@ pub fn run_warp<B: BlockSink>(
                 }
             }
             Code::Barrier(_) if mask == 0 => {}
+            Code::Barrier(_)
+                if !warp.strands.is_empty() && warp.lets_others_first(pc).map_err(stop)? => {}
             Code::Barrier(index) => {
                 warp.all_here(&kernel.barriers[index as usize], mask)
                     .map_err(stop)?;
@@ -458,6 +468,19 @@ pub fn run_warp<B: BlockSink>(
             }
             _ => rare(kernel, warp, pc, mask).map_err(stop)?,
         }
+    }
+}
+
+impl Warp {
+    /// Goes on with lanes that wait for others, all of which have ended.
+    #[cold]
+    fn next_strand(&mut self) -> Result<(), StoppedWarp> {
+        self.now.mask = 0;
+        let released = self
+            .release()
+            .and_then(|any| if any { Ok(()) } else { Err(self.deadlock()) });
+        let pc = self.now.pc.saturating_sub(1);
+        released.map_err(|fault| StoppedWarp { fault, pc })
     }
 }
 
