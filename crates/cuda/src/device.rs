@@ -81,7 +81,48 @@ pub struct KernelLaunch {
     pub stack_bytes: Option<u64>,
 }
 
+/// A value that memory is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillValue {
+    /// One byte.
+    Byte(u8),
+    /// Two bytes, the lower one first.
+    Half(u16),
+    /// Four bytes, the lowest one first.
+    Word(u32),
+}
+
+impl FillValue {
+    /// Its bytes.
+    pub fn size(self) -> u64 {
+        match self {
+            FillValue::Byte(_) => 1,
+            FillValue::Half(_) => 2,
+            FillValue::Word(_) => 4,
+        }
+    }
+
+    /// The bytes that it has `count` times, from `address` on.
+    ///
+    /// # Errors
+    /// If the address is no multiple of the value's size, or no memory is that large.
+    pub fn bytes(self, address: u64, count: u64) -> Result<u64, CudaFault> {
+        let size = self.size();
+        let refuse = |what: String| CudaFault::new(Status::INVALID_VALUE, what);
+        if !address.is_multiple_of(size) {
+            return Err(refuse(format!(
+                "memory is filled with values of {size} bytes from {address:#x} on, which is no \
+                 multiple of that"
+            )));
+        }
+        size.checked_mul(count)
+            .ok_or_else(|| refuse(format!("{count} values of {size} bytes fill no memory")))
+    }
+}
+
 /// A device: memory, modules, kernels. All calls return when what they ask for is done.
+///
+/// Memory is copied in and out, never lent: a GPU's is not the process's own.
 ///
 /// Modules and kernels have numbers, which are never used twice. Every call may be given anything,
 /// and answers what it cannot do with a [`CudaFault`].
@@ -98,19 +139,25 @@ pub trait Device: Send {
     /// If no block begins there.
     fn free(&mut self, address: u64) -> Result<(), CudaFault>;
 
-    /// Bytes of a block.
+    /// Copies bytes of a block into `to`. After an error `to` is as it was.
     ///
     /// # Errors
     /// If they are not all in one block.
-    fn read(&self, address: u64, bytes: u64) -> Result<&[u8], CudaFault>;
+    fn read_into(&self, address: u64, to: &mut [u8]) -> Result<(), CudaFault>;
 
-    /// Bytes of a block, to be changed.
+    /// Copies `bytes` to a block.
     ///
     /// # Errors
-    /// If they are not all in one block.
-    fn bytes_mut(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], CudaFault>;
+    /// If the place is not all in one block; nothing is written then.
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), CudaFault>;
 
-    /// Copies between blocks, or inside one.
+    /// Writes `value` `count` times from `address` on, a multiple of the value's size.
+    ///
+    /// # Errors
+    /// If the place is not all in one block, or the address is no such multiple.
+    fn fill(&mut self, address: u64, value: FillValue, count: u64) -> Result<(), CudaFault>;
+
+    /// Copies between blocks, or inside one; the places may overlap.
     ///
     /// # Errors
     /// If either side is not all in one block.

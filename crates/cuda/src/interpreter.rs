@@ -10,7 +10,7 @@ use reuselens_ptx::{
     LaunchSink, Loaded, Options, PtxModule, SkippedAccess, Stats, readable,
 };
 
-use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
+use crate::device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
 use crate::fatbin::{FatBinary, FatBinaryError, containers};
 use crate::status::Status;
 
@@ -153,12 +153,28 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         }
     }
 
-    fn read(&self, address: u64, bytes: u64) -> Result<&[u8], CudaFault> {
-        Ok(self.device.read(address, bytes)?)
+    fn read_into(&self, address: u64, to: &mut [u8]) -> Result<(), CudaFault> {
+        to.copy_from_slice(self.device.read(address, to.len() as u64)?);
+        Ok(())
     }
 
-    fn bytes_mut(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], CudaFault> {
-        Ok(self.device.bytes_mut(address, bytes)?)
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), CudaFault> {
+        Ok(self.device.write(address, bytes)?)
+    }
+
+    fn fill(&mut self, address: u64, value: FillValue, count: u64) -> Result<(), CudaFault> {
+        let bytes = value.bytes(address, count)?;
+        let place = self.device.bytes_mut(address, bytes)?;
+        match value {
+            FillValue::Byte(byte) => place.fill(byte),
+            FillValue::Half(half) => place
+                .chunks_exact_mut(2)
+                .for_each(|element| element.copy_from_slice(&half.to_le_bytes())),
+            FillValue::Word(word) => place
+                .chunks_exact_mut(4)
+                .for_each(|element| element.copy_from_slice(&word.to_le_bytes())),
+        }
+        Ok(())
     }
 
     fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), CudaFault> {

@@ -75,7 +75,7 @@ pub use command::command_use;
 #[cfg(not(reuselens_cuda))]
 pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]
-pub use device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
+pub use device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
 #[cfg(not(reuselens_cuda))]
 pub use interpreter::{Interpreter, KernelWatch};
 #[cfg(not(reuselens_cuda))]

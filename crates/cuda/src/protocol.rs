@@ -159,15 +159,6 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares the bytes of a destination with those that it gets.
-    pub fn new(before: &[u8], after: &[u8], was_written: bool) -> Comparison {
-        Comparison {
-            is_equal: before == after,
-            has_value: after.iter().any(|&byte| byte != 0),
-            was_written,
-        }
-    }
-
     /// As fields of an answer.
     pub fn fields(self) -> [u64; 3] {
         [self.is_equal, self.has_value, self.was_written].map(u64::from)
@@ -183,6 +174,15 @@ impl Comparison {
         has_value: false,
         was_written: true,
     };
+
+    /// Compares the bytes of a destination with those that it gets.
+    pub fn new(before: &[u8], after: &[u8], was_written: bool) -> Comparison {
+        Comparison {
+            is_equal: before == after,
+            has_value: after.iter().any(|&byte| byte != 0),
+            was_written,
+        }
+    }
 
     /// Adds another part of the same copy.
     pub fn add(&mut self, part: Comparison) {

@@ -15,10 +15,12 @@ use reuselens_gpu_advisor::Ledger;
 
 use crate::accounts::Accounts;
 use crate::client_names::{ClientNames, allocated_by};
-use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
+use crate::device::{CudaFault, Device, FillValue, KernelInfo, KernelLaunch};
 use crate::protocol::{Comparison, MAX_BYTES, Message, Operation};
 use crate::status::Status;
 
+/// Bytes that are compared at a time: they stay in the processor's first cache.
+const PART_BYTES: usize = 16 << 10;
 /// Different messages that are kept.
 const MAX_MESSAGES: usize = 1000;
 
@@ -244,11 +246,7 @@ impl<D: Device> Served<D> {
                 numbers(&[])
             }
             Operation::Write => numbers(&self.write(field(0), &request.bytes)?.fields()),
-            Operation::Read if field(1) > MAX_BYTES => Err(CudaFault::new(
-                Status::INVALID_VALUE,
-                "a copy of too many bytes",
-            )),
-            Operation::Read => Ok((Vec::new(), device.read(field(0), field(1))?.to_vec())),
+            Operation::Read => Ok((Vec::new(), self.read(field(0), field(1))?)),
             Operation::Copy => numbers(&self.copy(field(0), field(1), field(2))?.fields()),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => numbers(&[self.load(&request.bytes)?]),
@@ -313,29 +311,75 @@ impl<D: Device> Served<D> {
         Ok(())
     }
 
+    /// Bytes of the device.
+    fn read(&self, address: u64, count: u64) -> Result<Vec<u8>, CudaFault> {
+        if count > MAX_BYTES {
+            let what = "a copy of too many bytes";
+            return Err(CudaFault::new(Status::INVALID_VALUE, what));
+        }
+        let mut bytes = vec![0; count as usize];
+        self.device.read_into(address, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Copies to the device; what was there.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<Comparison, CudaFault> {
         let count = bytes.len() as u64;
-        let place = self.device.bytes_mut(address, count)?;
-        let was_written = self.accounts.is_written(address, count);
-        let comparison = Comparison::new(place, bytes, was_written);
-        if !comparison.is_equal {
-            place.copy_from_slice(bytes);
+        let mut before = part_of(count);
+        let mut at = address;
+        // A part that cannot be read is not equal: the write says why it is refused.
+        let is_equal = bytes.chunks(PART_BYTES).all(|part| {
+            let before = &mut before[..part.len()];
+            let is_read = self.device.read_into(at, before).is_ok();
+            at = at.wrapping_add(part.len() as u64);
+            is_read && before == part
+        });
+        if !is_equal || bytes.is_empty() {
+            self.device.write(address, bytes)?;
         }
+        let has_value = bytes.iter().any(|&byte| byte != 0);
+        let was_written = self.accounts.is_written(address, count);
         self.accounts.written(address, count);
-        Ok(comparison)
+        Ok(Comparison {
+            is_equal,
+            has_value,
+            was_written,
+        })
     }
 
     /// Copies on the device; what was there.
     fn copy(&mut self, to: u64, from: u64, count: u64) -> Result<Comparison, CudaFault> {
-        let bytes = self.device.read(from, count)?;
-        let was_written = self.accounts.is_written(to, count);
-        let comparison = Comparison::new(self.device.read(to, count)?, bytes, was_written);
-        if !comparison.is_equal {
+        let (mut is_equal, mut has_value) = (true, false);
+        let (mut before, mut after) = (part_of(count), part_of(count));
+        let mut done = 0;
+        while done < count && (is_equal || !has_value) {
+            let bytes = (count - done).min(PART_BYTES as u64) as usize;
+            let (before, after) = (&mut before[..bytes], &mut after[..bytes]);
+            // As in `write`: what cannot be read is refused by the copy.
+            if self
+                .device
+                .read_into(from.wrapping_add(done), after)
+                .is_err()
+            {
+                is_equal = false;
+                break;
+            }
+            has_value |= after.iter().any(|&byte| byte != 0);
+            is_equal = is_equal
+                && self.device.read_into(to.wrapping_add(done), before).is_ok()
+                && before == after;
+            done += bytes as u64;
+        }
+        if !is_equal || count == 0 {
             self.device.copy(to, from, count)?;
         }
+        let was_written = self.accounts.is_written(to, count);
         self.accounts.written(to, count);
-        Ok(comparison)
+        Ok(Comparison {
+            is_equal,
+            has_value,
+            was_written,
+        })
     }
 
     fn launch(&mut self, launch: &KernelLaunch, call_path: u32) -> Result<(), CudaFault> {
@@ -351,27 +395,24 @@ impl<D: Device> Served<D> {
 
     fn fill(&mut self, request: &Message) -> Result<(), CudaFault> {
         let [address, value, width, count] = [0, 1, 2, 3].map(|index| request.field(index));
-        let refuse = || {
-            CudaFault::new(
-                Status::INVALID_VALUE,
-                "memory is filled in impossible steps",
-            )
+        let value = match width {
+            1 => FillValue::Byte(value as u8),
+            2 => FillValue::Half(value as u16),
+            4 => FillValue::Word(value as u32),
+            _ => {
+                let what = format!("memory is filled with values of {width} bytes");
+                return Err(CudaFault::new(Status::INVALID_VALUE, what));
+            }
         };
-        if !matches!(width, 1 | 2 | 4) {
-            return Err(refuse());
-        }
-        let bytes = width.checked_mul(count).ok_or_else(refuse)?;
-        let place = self.device.bytes_mut(address, bytes)?;
-        let value = value.to_le_bytes();
-        match width {
-            1 => place.fill(value[0]),
-            _ => place
-                .chunks_exact_mut(width as usize)
-                .for_each(|element| element.copy_from_slice(&value[..width as usize])),
-        }
-        self.accounts.written(address, bytes);
+        self.device.fill(address, value, count)?;
+        self.accounts.written(address, value.bytes(address, count)?);
         Ok(())
     }
+}
+
+/// Room for a part of `bytes` bytes that are compared.
+fn part_of(bytes: u64) -> Vec<u8> {
+    vec![0; bytes.min(PART_BYTES as u64) as usize]
 }
 
 /// The fields and bytes that describe a kernel.
@@ -495,6 +536,52 @@ mod tests {
         drop(stream);
         let (_, ledger, _) = server.finish();
         assert_eq!(ledger.fills[0].count, FILLS);
+    }
+
+    #[test]
+    fn copies_are_compared_in_all_their_parts() {
+        let (mut served, mut client) = (served(), Client::default());
+        let mut ask = |operation, fields: &[u64], bytes: &[u8]| {
+            let request = Message::with_bytes(operation, fields, bytes.to_vec());
+            served.answer(&request, &mut client)
+        };
+        let count = 2 * PART_BYTES as u64 + 3;
+        let [one, other] = [0; 2].map(|_: i32| ask(Operation::Allocate, &[count, 1], b"").field(1));
+        let zeros = vec![0; count as usize];
+        let mut late = zeros.clone();
+        *late.last_mut().unwrap() = 1;
+        let mut early = late.clone();
+        early[0] = 2;
+        // What the destination holds, what it gets, and whether that is the same and has a value.
+        let steps = [
+            (&zeros, [1, 0]),
+            (&late, [0, 1]),
+            (&late, [1, 1]),
+            (&early, [0, 1]),
+            (&late, [0, 1]),
+            (&zeros, [0, 0]),
+        ];
+        for (bytes, expected) in steps {
+            let written = ask(Operation::Write, &[one], bytes);
+            let copied = ask(Operation::Copy, &[other, one, count], b"");
+            for answer in [written, copied] {
+                assert_eq!(answer.fields[..3], [0, expected[0], expected[1]]);
+            }
+            assert_eq!(&ask(Operation::Read, &[other, count], b"").bytes, bytes);
+        }
+        // Nothing is written if all but the end has a place.
+        let refused = u64::from(Status::INVALID_VALUE.0);
+        assert_eq!(ask(Operation::Write, &[one + 1], &early).field(0), refused);
+        let copied = ask(Operation::Copy, &[one + 1, other, count], b"");
+        assert_eq!(copied.field(0), refused);
+        assert_eq!(ask(Operation::Read, &[one, count], b"").bytes, zeros);
+        // A value begins at a multiple of its size.
+        let filled = ask(Operation::Fill, &[one + 2, 7, 4, 1], b"");
+        assert_eq!(filled.field(0), refused);
+        let filled = ask(Operation::Fill, &[one + 4, 0x1_0203, 2, 2], b"");
+        assert_eq!(filled.field(0), 0);
+        let filled = ask(Operation::Read, &[one + 3, 6], b"").bytes;
+        assert_eq!(filled, [0, 3, 2, 3, 2, 0]);
     }
 
     proptest! {

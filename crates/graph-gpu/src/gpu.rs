@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use reuselens_cuda::{CudaFault, Device, KernelLaunch};
+use reuselens_cuda::{CudaFault, Device, FillValue, KernelLaunch};
 use reuselens_gpu_advisor::LaunchContext;
 
 use crate::error::GpuError;
@@ -22,8 +22,8 @@ const ALIGNMENT: u64 = 256;
 pub(crate) trait Number: Copy {
     /// Bytes.
     const BYTES: u64;
-    /// Writes it.
-    fn put(self, bytes: &mut [u8]);
+    /// Appends it to bytes.
+    fn append(self, bytes: &mut Vec<u8>);
     /// Reads it; `bytes` are as many as it has.
     fn get(bytes: &[u8]) -> Self;
 }
@@ -32,8 +32,8 @@ macro_rules! number {
     ($type:ty) => {
         impl Number for $type {
             const BYTES: u64 = size_of::<$type>() as u64;
-            fn put(self, bytes: &mut [u8]) {
-                bytes.copy_from_slice(&self.to_le_bytes());
+            fn append(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
             }
             fn get(bytes: &[u8]) -> Self {
                 let mut own = [0; size_of::<$type>()];
@@ -74,6 +74,8 @@ pub(crate) struct Gpu<D> {
     kernels: HashMap<&'static str, (u64, u64)>,
     /// What a batch brings.
     staged: DeviceArray<u32>,
+    /// Room for what is written.
+    bytes: Vec<u8>,
 }
 
 /// Says what a device was asked for when it refused.
@@ -101,6 +103,7 @@ impl<D: Device> Gpu<D> {
                 room: 0,
                 numbers: PhantomData,
             },
+            bytes: Vec::new(),
         };
         gpu.staged = gpu.array(1 << 10)?;
         Ok(gpu)
@@ -169,8 +172,9 @@ impl<D: Device> Gpu<D> {
         if !numbers.is_empty() {
             let bytes = (numbers.end - numbers.start) * T::BYTES;
             let address = array.address + numbers.start * T::BYTES;
-            let bytes = self.device.bytes_mut(address, bytes);
-            bytes.map_err(asked("write memory"))?.fill(byte);
+            self.device
+                .fill(address, FillValue::Byte(byte), bytes)
+                .map_err(asked("write memory"))?;
         }
         Ok(())
     }
@@ -186,15 +190,13 @@ impl<D: Device> Gpu<D> {
             return Ok(());
         }
         let address = array.address + first * T::BYTES;
-        let bytes = self
-            .device
-            .bytes_mut(address, numbers.len() as u64 * T::BYTES)
-            .map_err(asked("write memory"))?;
-        let places = bytes.chunks_exact_mut(T::BYTES as usize);
-        places
-            .zip(numbers)
-            .for_each(|(place, number)| number.put(place));
-        Ok(())
+        self.bytes.clear();
+        numbers
+            .iter()
+            .for_each(|number| number.append(&mut self.bytes));
+        self.device
+            .write(address, &self.bytes)
+            .map_err(asked("write memory"))
     }
 
     /// Reads numbers.
@@ -207,9 +209,9 @@ impl<D: Device> Gpu<D> {
             return Ok(Vec::new());
         }
         let address = array.address + numbers.start * T::BYTES;
-        let bytes = self
-            .device
-            .read(address, (numbers.end - numbers.start) * T::BYTES)
+        let mut bytes = vec![0; ((numbers.end - numbers.start) * T::BYTES) as usize];
+        self.device
+            .read_into(address, &mut bytes)
             .map_err(asked("read memory"))?;
         Ok(bytes.chunks_exact(T::BYTES as usize).map(T::get).collect())
     }
