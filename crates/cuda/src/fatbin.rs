@@ -71,6 +71,46 @@ pub fn containers(mut bytes: &[u8]) -> Vec<&[u8]> {
     found
 }
 
+/// The PTX of what a program loads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceCode {
+    /// One file.
+    Single(String),
+    /// Files that are to be linked, in order: by nvcc (`-rdc=true`), or while the program ran.
+    Linked(Vec<String>),
+}
+
+impl DeviceCode {
+    /// Finds the PTX in a fat binary, or in several that follow one another: what was linked for a
+    /// GPU, and what it was linked of.
+    ///
+    /// # Errors
+    /// What is no fat binary, or has a file without PTX. Cost: unpacks the PTX that it returns.
+    pub fn read(bytes: &[u8]) -> Result<DeviceCode, FatBinaryError> {
+        if let [_, parts @ ..] = &containers(bytes)[..]
+            && !parts.is_empty()
+        {
+            return DeviceCode::of_parts(parts);
+        }
+        let container = FatBinary::read(bytes)?;
+        match &container.linked_parts()[..] {
+            [] => Ok(DeviceCode::Single(container.ptx()?)),
+            parts => DeviceCode::of_parts(parts),
+        }
+    }
+
+    fn of_parts(parts: &[&[u8]]) -> Result<DeviceCode, FatBinaryError> {
+        let texts = (1..).zip(parts).map(|(number, part)| {
+            let text = FatBinary::read(part).and_then(|part| part.ptx());
+            text.map_err(|why| FatBinaryError::Linked {
+                number,
+                why: Box::new(why),
+            })
+        });
+        Ok(DeviceCode::Linked(texts.collect::<Result<_, _>>()?))
+    }
+}
+
 /// Why a container cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatBinaryError {
@@ -101,6 +141,14 @@ pub enum FatBinaryError {
         architecture: u32,
         /// Why.
         why: String,
+    },
+    /// One of several files that were linked cannot be used.
+    #[error("linked file {number}: {why}")]
+    Linked {
+        /// Its number, from 1.
+        number: usize,
+        /// Why.
+        why: Box<FatBinaryError>,
     },
     /// There is only machine code.
     #[error(

@@ -11,7 +11,7 @@ use reuselens_ptx::{
 };
 
 use crate::device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
-use crate::fatbin::{FatBinary, FatBinaryError, containers};
+use crate::fatbin::{DeviceCode, FatBinaryError};
 use crate::status::Status;
 
 /// Threads of a block, where a kernel says nothing.
@@ -322,36 +322,21 @@ impl<W: KernelWatch> Device for Interpreter<W> {
 
 /// The module of a fat binary, or of several: what was linked for a GPU, and what it was linked of.
 fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
-    match containers(fat_binaries)[..] {
-        [] | [_] => module_of(fat_binaries),
-        [_, ref parts @ ..] => link(parts),
+    let parsed = |text: &str| -> Result<PtxModule, CudaFault> {
+        Ok(PtxModule::parse(text).map_err(DeviceError::from)?)
+    };
+    match DeviceCode::read(fat_binaries)? {
+        DeviceCode::Single(text) => parsed(&text),
+        DeviceCode::Linked(texts) => {
+            let modules = (1..).zip(&texts).map(|(number, text)| {
+                parsed(text).map_err(|fault| CudaFault {
+                    message: format!("linked file {number}: {}", fault.message),
+                    ..fault
+                })
+            });
+            Ok(PtxModule::link(modules.collect::<Result<_, _>>()?))
+        }
     }
-}
-
-/// The module of one container or text, or of what a program has linked while it ran.
-fn module_of(container: &[u8]) -> Result<PtxModule, CudaFault> {
-    let container = FatBinary::read(container)?;
-    let parts = container.linked_parts();
-    if !parts.is_empty() {
-        return link(&parts);
-    }
-    Ok(PtxModule::parse(&container.ptx()?).map_err(DeviceError::from)?)
-}
-
-/// Links device code of several files.
-fn link(parts: &[&[u8]]) -> Result<PtxModule, CudaFault> {
-    let parts = parts.iter().enumerate().map(|(index, part)| {
-        let text = FatBinary::read(part).and_then(|part| part.ptx());
-        let module = text.map_err(CudaFault::from).and_then(|text| {
-            PtxModule::parse(&text).map_err(|error| DeviceError::from(error).into())
-        });
-        module.map_err(|fault| CudaFault {
-            message: format!("linked file {}: {}", index + 1, fault.message),
-            ..fault
-        })
-    });
-    let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
-    Ok(PtxModule::link(modules))
 }
 
 fn info(kernel: &Kernel) -> KernelInfo {
@@ -391,7 +376,11 @@ impl From<DeviceError> for CudaFault {
 
 impl From<FatBinaryError> for CudaFault {
     fn from(error: FatBinaryError) -> CudaFault {
-        let status = match &error {
+        let mut cause = &error;
+        while let FatBinaryError::Linked { why, .. } = cause {
+            cause = why;
+        }
+        let status = match cause {
             FatBinaryError::NoPtx { .. } => Status::NO_IMAGE,
             _ => Status::INVALID_IMAGE,
         };

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::decode::{self, Callees, Kernel, Symbols};
+use crate::decode::{self, Callees, Kernel, Param, Symbols};
 use crate::error::PtxError;
 use crate::machine::{
     Allocation, DeviceMemory, FlowCounts, LaunchConfig, LaunchError, Options, SkippedAccess, Stats,
@@ -56,6 +56,38 @@ impl PtxModule {
             .iter()
             .filter(|function| function.is_entry && function.body.is_some());
         entries.map(|function| function.name.as_str())
+    }
+
+    /// The parameters of a kernel, in order, and the bytes of all of them; none if the file has no
+    /// kernel of that name.
+    ///
+    /// # Errors
+    /// If the kernel's head is outside the subset.
+    pub fn params(&self, kernel: &str) -> Option<Result<(Vec<Param>, u64), PtxError>> {
+        let mut functions = self.ast.functions.iter();
+        let found = functions.find(|function| {
+            function.is_entry && function.body.is_some() && function.name == kernel
+        })?;
+        let params = match &found.refused {
+            Some(error) => Err(error.clone()),
+            None => decode::layout(found),
+        };
+        Some(params.map_err(|error| self.ast.with_file(error)))
+    }
+
+    /// Variables that the file defines in global and constant memory: name, and whether it is
+    /// constant.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
+        let placed = placed_variables(&self.ast);
+        placed.map(|variable| {
+            let is_constant = variable.space == StateSpace::Const;
+            (variable.name.as_str(), is_constant)
+        })
+    }
+
+    /// The architecture that it was compiled for: 75 is compute capability 7.5; 0 if it names none.
+    pub fn architecture(&self) -> u32 {
+        self.ast.architecture()
     }
 
     /// Kernels, functions and declarations of functions, in order.
@@ -169,6 +201,16 @@ pub enum DeviceError {
     /// A kernel outside the subset.
     #[error(transparent)]
     Ptx(#[from] PtxError),
+}
+
+/// Variables that have a place in the device's memory: those that a file defines in global and
+/// constant memory, with a size.
+fn placed_variables(ast: &Ast) -> impl Iterator<Item = &Variable> {
+    ast.variables.iter().filter(|variable| {
+        let is_global = matches!(variable.space, StateSpace::Global | StateSpace::Const);
+        let has_size = variable.size.is_some() || !variable.init.is_empty();
+        is_global && has_size && !ast.externs.contains(&variable.name)
+    })
 }
 
 /// From the address of a function to that of the next one.
@@ -337,20 +379,13 @@ impl Device {
             self.functions += 1;
             symbols.functions.insert(name.clone(), address);
         }
-        let own = |variable: &&Variable| {
-            let is_placed = matches!(variable.space, StateSpace::Global | StateSpace::Const);
-            is_placed && !ast.externs.contains(&variable.name)
-        };
-        for variable in ast.variables.iter().filter(own) {
+        for variable in placed_variables(&ast) {
             let values = variable.init.len() as u64 * u64::from(variable.ty.size());
-            if variable.size.is_none() && variable.init.is_empty() {
-                continue;
-            }
             let address = self.allocate(&variable.name, variable.size.unwrap_or(values))?;
             symbols.variables.insert(variable.name.clone(), address);
         }
         let mut refused = HashMap::new();
-        for variable in ast.variables.iter().filter(own) {
+        for variable in placed_variables(&ast) {
             if let Some(&address) = symbols.variables.get(&variable.name) {
                 match first_bytes(variable, &symbols) {
                     Ok(bytes) => self.write(address, &bytes)?,

@@ -8,7 +8,7 @@
 )]
 
 use crate::common::{Run, everywhere, floats, ints, noise};
-use reuselens_ptx::Argument;
+use reuselens_ptx::{Argument, Device, Options, PtxModule};
 
 const N: usize = 1000;
 
@@ -972,4 +972,35 @@ fn bfs(run: &mut Run) {
 #[test]
 fn breadth_first_search() {
     everywhere("spaces", bfs);
+}
+
+/// What a module says before it is loaded is what a device makes of it, for each kept file.
+#[test]
+fn modules_name_the_parameters_and_variables_that_devices_give_them() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
+    let mut kernels = 0;
+    for compiler in ["clang", "nvcc"] {
+        for file in std::fs::read_dir(folder.join(compiler)).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let module = PtxModule::parse(&text).unwrap();
+            let mut device = Device::new();
+            let loaded = device.load(module.clone()).unwrap();
+            let variables: Vec<_> = module.variables().collect();
+            let placed: Vec<_> = loaded.variables().collect();
+            let placed: Vec<_> = placed.iter().map(|it| (it.0, it.2)).collect();
+            assert_eq!(variables, placed);
+            for name in module.kernels() {
+                let kernel = device.kernel(&loaded, name, &Options::default()).unwrap();
+                let (params, bytes) = module.params(name).unwrap().unwrap();
+                assert_eq!(
+                    (&params[..], bytes),
+                    (kernel.params(), kernel.param_bytes())
+                );
+                assert_eq!(module.architecture(), kernel.architecture());
+                kernels += 1;
+            }
+            assert!(module.params("no such kernel").is_none());
+        }
+    }
+    assert!(kernels > 20, "{kernels} kernels");
 }

@@ -102,32 +102,45 @@ fn decode_body(
     Ok(kernel)
 }
 
-fn parameters(decoder: &mut KernelDecoder<'_>, function: &FunctionAst) -> Result<(), PtxError> {
-    let mut offset = 0u64;
+/// Where the parameters of a kernel are, one after the other, and the bytes of all of them.
+///
+/// # Errors
+/// If they are more than a kernel can have.
+pub fn layout(function: &FunctionAst) -> Result<(Vec<Param>, u64), PtxError> {
+    let mut end = 0u64;
+    let mut params = Vec::with_capacity(function.params.len());
     for param in &function.params {
         let size = param.size.unwrap_or(0);
-        offset = offset.next_multiple_of(param.align);
-        decoder.scope().bind(
-            &param.name,
-            Binding::Variable {
-                space: NamedSpace::Param,
-                address: offset,
-                size: param.size,
-            },
-        );
-        decoder.kernel.params.push(Param {
+        let offset = end.next_multiple_of(param.align);
+        end = offset.saturating_add(size);
+        if end > MOST_PARAM_BYTES {
+            let what = format!("more than {MOST_PARAM_BYTES} bytes of parameters");
+            return Err(PtxError::new(param.at, what));
+        }
+        params.push(Param {
             name: param.name.clone(),
             ty: param.ty,
             offset,
             size,
         });
-        offset += size;
-        if size > MOST_PARAM_BYTES || offset > MOST_PARAM_BYTES {
-            decoder.at = param.at;
-            return Err(decoder.error(format!("more than {MOST_PARAM_BYTES} bytes of parameters")));
-        }
     }
-    decoder.kernel.param_bytes = offset;
+    Ok((params, end))
+}
+
+fn parameters(decoder: &mut KernelDecoder<'_>, function: &FunctionAst) -> Result<(), PtxError> {
+    let (params, bytes) = layout(function)?;
+    for (param, declared) in params.iter().zip(&function.params) {
+        decoder.scope().bind(
+            &param.name,
+            Binding::Variable {
+                space: NamedSpace::Param,
+                address: param.offset,
+                size: declared.size,
+            },
+        );
+    }
+    decoder.kernel.params = params;
+    decoder.kernel.param_bytes = bytes;
     Ok(())
 }
 
