@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cuda", &["io", "trace", "warp", "ptx", "gpu-advisor"]),
+    ("cuda-driver", &["ptx", "gpu-advisor", "cuda"]),
     (
         "graph-gpu",
         &[
@@ -194,6 +195,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("capture", "testing", MISSING_TOOLS),
     ("ptx", "testing", MISSING_TOOLS),
     ("cuda", "testing", MISSING_TOOLS),
+    ("cuda-driver", "testing", MISSING_TOOLS),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),

@@ -1,0 +1,592 @@
+//! [`Driver`]: the functions of CUDA's driver that a device needs, with a context of one GPU.
+//!
+//! All unsafe code of the crate is here. What the driver is given is right by construction: the
+//! host's memory is slices, addresses of the GPU are inside of blocks that this context has
+//! ([`Driver::check`]), and handles are those that the driver returned.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::error::DriverError;
+
+/// What functions return where all is well.
+const SUCCESS: u32 = 0;
+/// What a GPU returns while it works (`CUDA_ERROR_NOT_READY`).
+pub const NOT_READY: u32 = 600;
+/// Room for what the driver's compiler says of PTX.
+const LOG_BYTES: usize = 4096;
+
+/// What a function of the driver returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The function.
+    pub call: &'static str,
+    /// The number.
+    pub code: u32,
+}
+
+/// A value of a handle: of a module, or of a kernel in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(usize);
+
+/// Memory that the driver gave.
+#[derive(Clone, Copy, Debug)]
+struct OwnedBlock {
+    bytes: u64,
+    /// The address to give back; none for a variable, which its module has.
+    base: Option<u64>,
+}
+
+/// How a kernel is launched.
+#[derive(Debug)]
+pub struct PreparedLaunch<'a> {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that the launch adds.
+    pub shared_bytes: u32,
+    /// The parameters, as many bytes as the kernel declares.
+    pub params: &'a mut [u8],
+    /// Where each parameter begins, if all blocks run at the same time.
+    pub cooperative_offsets: Option<Vec<usize>>,
+}
+
+/// The table of functions: field, name in the library, types of arguments.
+macro_rules! functions {
+    ($($field:ident $name:literal ($($argument:ty),*);)*) => {
+        #[derive(Clone, Copy, Debug)]
+        struct Functions {
+            $($field: unsafe extern "C" fn($($argument),*) -> u32,)*
+        }
+
+        impl Functions {
+            fn of(library: &Library) -> Result<Functions, DriverError> {
+                Ok(Functions {
+                    $($field: {
+                        let found = library.symbol(concat!($name, "\0"));
+                        let found = found.ok_or(DriverError::Missing { function: $name })?;
+                        // SAFETY: the driver's function of this name has these arguments and
+                        // returns a number of 32 bits, by its documentation. The library is never
+                        // closed.
+                        unsafe {
+                            std::mem::transmute::<
+                                *mut c_void,
+                                unsafe extern "C" fn($($argument),*) -> u32,
+                            >(found)
+                        }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init "cuInit" (u32);
+    error_name "cuGetErrorName" (u32, *mut *const c_char);
+    error_text "cuGetErrorString" (u32, *mut *const c_char);
+    device_count "cuDeviceGetCount" (*mut i32);
+    device "cuDeviceGet" (*mut i32, i32);
+    retain "cuDevicePrimaryCtxRetain" (*mut usize, i32);
+    release "cuDevicePrimaryCtxRelease_v2" (i32);
+    enter "cuCtxSetCurrent" (usize);
+    set_limit "cuCtxSetLimit" (u32, usize);
+    limit "cuCtxGetLimit" (*mut usize, u32);
+    memory "cuMemGetInfo_v2" (*mut usize, *mut usize);
+    allocate "cuMemAlloc_v2" (*mut u64, usize);
+    free "cuMemFree_v2" (u64);
+    to_device "cuMemcpyHtoD_v2" (u64, *const c_void, usize);
+    to_host "cuMemcpyDtoH_v2" (*mut c_void, u64, usize);
+    on_device "cuMemcpyDtoD_v2" (u64, u64, usize);
+    fill_bytes "cuMemsetD8_v2" (u64, u8, usize);
+    fill_halves "cuMemsetD16_v2" (u64, u16, usize);
+    fill_words "cuMemsetD32_v2" (u64, u32, usize);
+    load "cuModuleLoadDataEx" (*mut usize, *const c_void, u32, *const u32, *const usize);
+    unload "cuModuleUnload" (usize);
+    kernel "cuModuleGetFunction" (*mut usize, usize, *const c_char);
+    variable "cuModuleGetGlobal_v2" (*mut u64, *mut usize, usize, *const c_char);
+    attribute "cuFuncGetAttribute" (*mut i32, u32, usize);
+    set_attribute "cuFuncSetAttribute" (usize, u32, i32);
+    launch "cuLaunchKernel"
+        (usize, u32, u32, u32, u32, u32, u32, u32, usize, *const *mut c_void, *const *const c_void);
+    launch_cooperative "cuLaunchCooperativeKernel"
+        (usize, u32, u32, u32, u32, u32, u32, u32, usize, *const *mut c_void);
+    query "cuStreamQuery" (usize);
+}
+
+/// The driver's library, which stays open: code of it may run until the process ends.
+struct Library(*mut c_void);
+
+impl Library {
+    fn open(path: &OsStr) -> Result<Library, DriverError> {
+        let refused = |why: String| DriverError::NoLibrary { why };
+        let name = CString::new(path.as_bytes()).map_err(|error| refused(error.to_string()))?;
+        // SAFETY: a string. What runs when the library is loaded is the user's driver.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+        if library.is_null() {
+            // SAFETY: no arguments. The text is this thread's until its next call of the loader.
+            let why = unsafe { libc::dlerror() };
+            // SAFETY: null, or a string of the loader.
+            let why = unsafe { text_at(why) };
+            return Err(refused(why.unwrap_or_else(|| "no reason".to_owned())));
+        }
+        Ok(Library(library))
+    }
+
+    /// The address of what has this name, which ends with a zero.
+    fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        debug_assert!(name.ends_with('\0'));
+        // SAFETY: a library that is open, and a string with its end.
+        let found = unsafe { libc::dlsym(self.0, name.as_ptr().cast()) };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// The text of a string in C; none for a null pointer.
+///
+/// # Safety
+/// Null, or a string with its end that stays while this runs.
+unsafe fn text_at(at: *const c_char) -> Option<String> {
+    // SAFETY: the caller's.
+    (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
+}
+
+/// The version of the driver of a library, as CUDA has it: 11040 is 11.4. Asked for before all
+/// else: an older driver may lack the other functions.
+fn version(library: &Library) -> Result<i32, DriverError> {
+    const CALL: &str = "cuDriverGetVersion";
+    let found = library.symbol("cuDriverGetVersion\0");
+    let found = found.ok_or(DriverError::Missing { function: CALL })?;
+    // SAFETY: the type of the driver's function of this name, by its documentation.
+    let function: unsafe extern "C" fn(*mut i32) -> u32 = unsafe { std::mem::transmute(found) };
+    let mut version = 0;
+    // SAFETY: room for a number.
+    match unsafe { function(&raw mut version) } {
+        SUCCESS => Ok(version),
+        code => Err(DriverError::Start {
+            call: CALL,
+            code: code.to_string(),
+        }),
+    }
+}
+
+/// A context of one GPU, and the memory that it has.
+#[derive(Debug)]
+pub struct Driver {
+    functions: Functions,
+    device: i32,
+    context: usize,
+    /// By their first addresses.
+    blocks: BTreeMap<u64, OwnedBlock>,
+    /// Modules that are loaded.
+    modules: Vec<Handle>,
+    version: i32,
+}
+
+impl Driver {
+    /// Opens a library, starts the driver, and enters the context of a GPU that all of this process
+    /// share (the primary one).
+    pub fn open(library: &OsStr, number: u32, oldest: i32) -> Result<Driver, DriverError> {
+        let library = Library::open(library)?;
+        let version = version(&library)?;
+        if version < oldest {
+            return Err(DriverError::Old { version, oldest });
+        }
+        let functions = Functions::of(&library)?;
+        let mut driver = Driver {
+            functions,
+            device: 0,
+            context: 0,
+            blocks: BTreeMap::new(),
+            modules: Vec::new(),
+            version,
+        };
+        let start = |driver: &Driver, failure: Failure| DriverError::Start {
+            call: failure.call,
+            code: driver.name(failure.code),
+        };
+        let (mut count, mut device, mut context) = (0, 0, 0);
+        // SAFETY: a number.
+        done("cuInit", unsafe { (functions.init)(0) }).map_err(|it| start(&driver, it))?;
+        // SAFETY: room for a number.
+        let counted = unsafe { (functions.device_count)(&raw mut count) };
+        done("cuDeviceGetCount", counted).map_err(|it| start(&driver, it))?;
+        let place = i32::try_from(number).ok().filter(|&place| place < count);
+        let place = place.ok_or(DriverError::NoDevice { number, count })?;
+        // SAFETY: room for a number.
+        let found = unsafe { (functions.device)(&raw mut device, place) };
+        done("cuDeviceGet", found).map_err(|it| start(&driver, it))?;
+        // SAFETY: room for a handle, and a device of the driver.
+        let retained = unsafe { (functions.retain)(&raw mut context, device) };
+        done("cuDevicePrimaryCtxRetain", retained).map_err(|it| start(&driver, it))?;
+        (driver.device, driver.context) = (device, context);
+        driver.enter().map_err(|it| start(&driver, it))?;
+        Ok(driver)
+    }
+
+    /// The version of CUDA that the driver is for: 11040 is 11.4.
+    pub fn version(&self) -> i32 {
+        self.version
+    }
+
+    /// The name and text of a code.
+    pub fn name(&self, code: u32) -> String {
+        let ask = |function: unsafe extern "C" fn(u32, *mut *const c_char) -> u32| {
+            let mut text = std::ptr::null();
+            // SAFETY: room for a pointer.
+            let found = unsafe { function(code, &raw mut text) } == SUCCESS;
+            // SAFETY: a string of the driver, which stays, or null.
+            unsafe { text_at(text) }.filter(|_| found)
+        };
+        let name = ask(self.functions.error_name);
+        let name = name.unwrap_or_else(|| format!("error {code}"));
+        match ask(self.functions.error_text) {
+            Some(text) => format!("{name} ({text})"),
+            None => name,
+        }
+    }
+
+    /// Enters the context: calls may come from any thread, and each has its own.
+    pub fn enter(&self) -> Result<(), Failure> {
+        // SAFETY: the context is retained until `drop`.
+        done("cuCtxSetCurrent", unsafe {
+            (self.functions.enter)(self.context)
+        })
+    }
+
+    /// Bytes of memory that are free, and all.
+    pub fn memory(&self) -> Result<(u64, u64), Failure> {
+        self.enter()?;
+        let (mut free, mut all) = (0, 0);
+        // SAFETY: room for two numbers.
+        done("cuMemGetInfo", unsafe {
+            (self.functions.memory)(&raw mut free, &raw mut all)
+        })?;
+        Ok((free as u64, all as u64))
+    }
+
+    /// Takes memory at a multiple of the power of two `alignment`; its address.
+    pub fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, Failure> {
+        /// Multiples of this are all addresses that the driver gives.
+        const ALIGNMENT: u64 = 256;
+        self.enter()?;
+        let spare = if alignment > ALIGNMENT { alignment } else { 0 };
+        let size = bytes.max(1).checked_add(spare);
+        // More than there can be: the driver says so.
+        let size = usize::try_from(size.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let mut base = 0;
+        // SAFETY: room for an address.
+        done("cuMemAlloc", unsafe {
+            (self.functions.allocate)(&raw mut base, size)
+        })?;
+        let address = base.next_multiple_of(alignment.max(1));
+        let base = Some(base);
+        self.blocks.insert(address, OwnedBlock { bytes, base });
+        Ok(address)
+    }
+
+    /// Gives memory back; none if no block that was taken begins there.
+    pub fn free(&mut self, address: u64) -> Option<Result<(), Failure>> {
+        let base = self.blocks.get(&address)?.base?;
+        self.blocks.remove(&address);
+        // SAFETY: memory of this context that nothing names any more.
+        Some(
+            self.enter()
+                .and_then(|()| done("cuMemFree", unsafe { (self.functions.free)(base) })),
+        )
+    }
+
+    /// Whether bytes are all in one block.
+    pub fn check(&self, address: u64, bytes: u64) -> bool {
+        let before = self.blocks.range(..=address).next_back();
+        before.is_some_and(|(&first, block)| {
+            let end = address.checked_add(bytes);
+            end.is_some_and(|end| end - first <= block.bytes)
+        })
+    }
+
+    /// Copies to the GPU; `address` is checked.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Failure> {
+        assert!(self.check(address, bytes.len() as u64));
+        self.enter()?;
+        let from = bytes.as_ptr().cast();
+        // SAFETY: as many bytes in this process and in a block of the GPU.
+        done("cuMemcpyHtoD", unsafe {
+            (self.functions.to_device)(address, from, bytes.len())
+        })
+    }
+
+    /// Copies from the GPU; `address` is checked.
+    pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), Failure> {
+        assert!(self.check(address, to.len() as u64));
+        self.enter()?;
+        let room = to.as_mut_ptr().cast();
+        // SAFETY: as `write`. The copy has ended when the function returns.
+        done("cuMemcpyDtoH", unsafe {
+            (self.functions.to_host)(room, address, to.len())
+        })
+    }
+
+    /// Copies on the GPU; both places are checked and do not overlap.
+    pub fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), Failure> {
+        assert!(self.check(to, bytes) && self.check(from, bytes));
+        assert!(to.abs_diff(from) >= bytes);
+        self.enter()?;
+        // SAFETY: as many bytes in blocks of the GPU.
+        done("cuMemcpyDtoD", unsafe {
+            (self.functions.on_device)(to, from, bytes as usize)
+        })
+    }
+
+    /// Fills with bytes; the place is checked.
+    pub fn fill_bytes(&mut self, address: u64, value: u8, count: u64) -> Result<(), Failure> {
+        assert!(self.check(address, count));
+        self.enter()?;
+        // SAFETY: as many bytes in a block of the GPU.
+        done("cuMemsetD8", unsafe {
+            (self.functions.fill_bytes)(address, value, count as usize)
+        })
+    }
+
+    /// Fills with halves of words; the place is checked.
+    pub fn fill_halves(&mut self, address: u64, value: u16, count: u64) -> Result<(), Failure> {
+        assert!(self.check(address, count.saturating_mul(2)));
+        self.enter()?;
+        // SAFETY: as `fill_bytes`.
+        done("cuMemsetD16", unsafe {
+            (self.functions.fill_halves)(address, value, count as usize)
+        })
+    }
+
+    /// Fills with words; the place is checked.
+    pub fn fill_words(&mut self, address: u64, value: u32, count: u64) -> Result<(), Failure> {
+        assert!(self.check(address, count.saturating_mul(4)));
+        self.enter()?;
+        // SAFETY: as `fill_bytes`.
+        done("cuMemsetD32", unsafe {
+            (self.functions.fill_words)(address, value, count as usize)
+        })
+    }
+
+    /// Loads a module from PTX. After an error also what the driver's compiler says.
+    pub fn load(&mut self, ptx: &CStr) -> Result<Handle, (Failure, String)> {
+        const LOG: u32 = 5;
+        const LOG_SIZE: u32 = 6;
+        self.enter().map_err(|failure| (failure, String::new()))?;
+        let mut log = vec![0_u8; LOG_BYTES];
+        let options = [LOG, LOG_SIZE];
+        let values = [log.as_mut_ptr() as usize, LOG_BYTES - 1];
+        let mut module = 0;
+        // SAFETY: room for a handle, a string, and two options, of which the first is room for as
+        // many bytes as the second says.
+        let loaded = unsafe {
+            (self.functions.load)(
+                &raw mut module,
+                ptx.as_ptr().cast(),
+                options.len() as u32,
+                options.as_ptr(),
+                values.as_ptr(),
+            )
+        };
+        done("cuModuleLoadDataEx", loaded).map_err(|failure| {
+            let text = log.split(|&byte| byte == 0).next().unwrap_or_default();
+            let text = String::from_utf8_lossy(text);
+            (failure, text.trim().to_owned())
+        })?;
+        self.modules.push(Handle(module));
+        Ok(Handle(module))
+    }
+
+    /// Ends a module. `variables` are the addresses of its variables; nothing uses it, its kernels
+    /// and these any more.
+    pub fn unload(&mut self, module: Handle, variables: &[u64]) -> Result<(), Failure> {
+        self.modules.retain(|loaded| *loaded != module);
+        for address in variables {
+            self.blocks.remove(address);
+        }
+        self.enter()?;
+        // SAFETY: a module that was loaded.
+        done("cuModuleUnload", unsafe {
+            (self.functions.unload)(module.0)
+        })
+    }
+
+    /// A kernel of a module that is loaded.
+    pub fn kernel(&self, module: Handle, name: &CStr) -> Result<Handle, Failure> {
+        self.enter()?;
+        let mut kernel = 0;
+        // SAFETY: room for a handle, a module that was loaded, a string.
+        done("cuModuleGetFunction", unsafe {
+            (self.functions.kernel)(&raw mut kernel, module.0, name.as_ptr())
+        })?;
+        Ok(Handle(kernel))
+    }
+
+    /// Address and bytes of a variable of a module that is loaded.
+    pub fn variable(&mut self, module: Handle, name: &CStr) -> Result<(u64, u64), Failure> {
+        self.enter()?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: room for two numbers, a module that was loaded, a string.
+        done("cuModuleGetGlobal", unsafe {
+            (self.functions.variable)(&raw mut address, &raw mut bytes, module.0, name.as_ptr())
+        })?;
+        let bytes = bytes as u64;
+        self.blocks
+            .insert(address, OwnedBlock { bytes, base: None });
+        Ok((address, bytes))
+    }
+
+    /// A property of a kernel, by its number (`CUfunction_attribute`).
+    pub fn attribute(&self, kernel: Handle, number: u32) -> Result<u64, Failure> {
+        self.enter()?;
+        let mut value = 0;
+        // SAFETY: room for a number, and a kernel of a module that is loaded.
+        done("cuFuncGetAttribute", unsafe {
+            (self.functions.attribute)(&raw mut value, number, kernel.0)
+        })?;
+        Ok(value.max(0) as u64)
+    }
+
+    /// Permits launches of a kernel that add this much shared memory.
+    pub fn permit_shared(&mut self, kernel: Handle, bytes: u32) -> Result<(), Failure> {
+        const MAX_DYNAMIC_SHARED: u32 = 8;
+        self.enter()?;
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        // SAFETY: a kernel of a module that is loaded.
+        done("cuFuncSetAttribute", unsafe {
+            (self.functions.set_attribute)(kernel.0, MAX_DYNAMIC_SHARED, bytes)
+        })
+    }
+
+    /// Bytes of a thread's stack.
+    pub fn stack(&self) -> Result<u64, Failure> {
+        let mut bytes = 0;
+        self.enter()?;
+        // SAFETY: room for a number.
+        done("cuCtxGetLimit", unsafe {
+            (self.functions.limit)(&raw mut bytes, STACK)
+        })?;
+        Ok(bytes as u64)
+    }
+
+    /// Sets the bytes of a thread's stack.
+    pub fn set_stack(&mut self, bytes: u64) -> Result<(), Failure> {
+        self.enter()?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: two numbers.
+        done("cuCtxSetLimit", unsafe {
+            (self.functions.set_limit)(STACK, bytes)
+        })
+    }
+
+    /// Begins a kernel of a module that is loaded, after all that was begun before.
+    pub fn launch(&mut self, kernel: Handle, launch: PreparedLaunch<'_>) -> Result<(), Failure> {
+        self.enter()?;
+        let ([a, b, c], [x, y, z]) = (launch.grid, launch.block);
+        let (shared, first) = (launch.shared_bytes, launch.params.as_mut_ptr());
+        if let Some(offsets) = launch.cooperative_offsets {
+            assert!(offsets.iter().all(|&at| at <= launch.params.len()));
+            let params: Vec<*mut c_void> = offsets
+                .iter()
+                .map(|&at| first.wrapping_add(at).cast())
+                .collect();
+            // SAFETY: a kernel and an address of each of its parameters, which the driver copies.
+            // What a kernel does is bounded by what the GPU lets it reach.
+            return done("cuLaunchCooperativeKernel", unsafe {
+                (self.functions.launch_cooperative)(
+                    kernel.0,
+                    a,
+                    b,
+                    c,
+                    x,
+                    y,
+                    z,
+                    shared,
+                    NO_STREAM,
+                    params.as_ptr(),
+                )
+            });
+        }
+        let bytes = launch.params.len();
+        let extra: [*const c_void; 5] = [
+            BUFFER,
+            first.cast_const().cast(),
+            BUFFER_BYTES,
+            (&raw const bytes).cast(),
+            END,
+        ];
+        // A kernel without parameters takes no buffer.
+        let extra = if bytes == 0 {
+            std::ptr::null()
+        } else {
+            extra.as_ptr()
+        };
+        // SAFETY: a kernel and a list with its end, of a buffer with as many bytes as the kernel
+        // declares, which the driver copies. What a kernel does is bounded by what the GPU lets it
+        // reach.
+        done("cuLaunchKernel", unsafe {
+            (self.functions.launch)(
+                kernel.0,
+                a,
+                b,
+                c,
+                x,
+                y,
+                z,
+                shared,
+                NO_STREAM,
+                std::ptr::null(),
+                extra,
+            )
+        })
+    }
+
+    /// Whether all that was begun has ended.
+    pub fn is_ready(&self) -> Result<bool, Failure> {
+        // SAFETY: the stream that is always there.
+        match unsafe { (self.functions.query)(NO_STREAM) } {
+            NOT_READY => Ok(false),
+            code => done("cuStreamQuery", code).map(|()| true),
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// Gives back what the context has. After an error of the GPU nothing of this works, and the
+    /// driver does it at the end of the process.
+    fn drop(&mut self) {
+        if self.context == 0 || self.enter().is_err() {
+            return;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        for base in blocks.values().filter_map(|block| block.base) {
+            // SAFETY: memory of this context that nothing names any more.
+            unsafe { (self.functions.free)(base) };
+        }
+        for module in std::mem::take(&mut self.modules) {
+            // SAFETY: a module that is loaded, whose kernels have ended or are waited for.
+            unsafe { (self.functions.unload)(module.0) };
+        }
+        // SAFETY: the device whose context was retained, once.
+        unsafe { (self.functions.release)(self.device) };
+    }
+}
+
+/// The stream that all work goes to, in order (`NULL`).
+const NO_STREAM: usize = 0;
+/// The limit of a thread's stack (`CU_LIMIT_STACK_SIZE`).
+const STACK: u32 = 0;
+/// What comes before the buffer of parameters, before its size, and what ends the list.
+const BUFFER: *const c_void = std::ptr::without_provenance(1);
+const BUFFER_BYTES: *const c_void = std::ptr::without_provenance(2);
+const END: *const c_void = std::ptr::null();
+
+/// What a function returned, as a result.
+fn done(call: &'static str, code: u32) -> Result<(), Failure> {
+    match code {
+        SUCCESS => Ok(()),
+        code => Err(Failure { call, code }),
+    }
+}
