@@ -13,6 +13,7 @@
 //! |---|---|
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
+//! | the device, for crates with kernels of their own | `gpu`, `params` |
 //! | what is kept of kernels | `counts`, `advised` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
 //! | around a run | `program`, `command`, `python`, `server`, `run` |
@@ -41,6 +42,8 @@ mod device;
 #[cfg(not(reuselens_cuda))]
 pub mod fatbin;
 mod fatbin_head;
+#[cfg(not(reuselens_cuda))]
+mod gpu;
 #[cfg(reuselens_cuda)]
 mod guest;
 #[cfg(not(reuselens_cuda))]
@@ -48,6 +51,8 @@ mod interpreter;
 mod little_endian;
 #[cfg(not(reuselens_cuda))]
 pub mod nvcc;
+#[cfg(not(reuselens_cuda))]
+mod params;
 #[cfg(not(reuselens_cuda))]
 mod program;
 mod protocol;
@@ -77,7 +82,11 @@ pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]
 pub use device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
 #[cfg(not(reuselens_cuda))]
+pub use gpu::{DeviceArray, Gpu, GpuFault, Number};
+#[cfg(not(reuselens_cuda))]
 pub use interpreter::{Interpreter, KernelWatch};
+#[cfg(not(reuselens_cuda))]
+pub use params::Params;
 #[cfg(not(reuselens_cuda))]
 pub use program::{CudaUse, cuda_use};
 #[cfg(not(reuselens_cuda))]

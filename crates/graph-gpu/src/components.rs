@@ -6,15 +6,13 @@
 //! edges that are left, which costs a pass over vertices; then the lists of all fragments but the
 //! largest of each component are searched for edges that join them.
 
-use reuselens_cuda::Device;
+use reuselens_cuda::{Device, DeviceArray, Gpu, Params};
 use reuselens_graph::{Delta, Edge, VertexId};
 use reuselens_incremental::{Choice, Policy, Work};
 
 use crate::answer::{AnswerArrays, GpuAnswer};
 use crate::error::GpuError;
-use crate::gpu::{DeviceArray, Gpu};
 use crate::graph::GpuState;
-use crate::params::Params;
 
 /// The mean degree from which mending cut trees is less work than joining all edges.
 const MENDED_DEGREE: u64 = 14;
@@ -201,20 +199,20 @@ impl ComponentArrays {
             .array(&self.parents)
             .array(&self.labels)
             .array(&self.trees);
-        gpu.launch("components_begin", u64::from(vertices - first), params)
+        Ok(gpu.launch("components_begin", u64::from(vertices - first), params)?)
     }
 
     /// Joins the ends of all edges.
     fn join<D: Device>(&self, state: &mut GpuState<D>) -> Result<(), GpuError> {
         let both = state.both_lists();
         let params = Params::default()
-            .lists(both)
+            .arrays(both.arrays())
             .word(state.vertices)
             .array(&self.parents)
             .array(&self.trees)
             .word(both.shift());
         let threads = u64::from(state.vertices) << both.shift();
-        state.gpu.launch("components_join", threads, params)
+        Ok(state.gpu.launch("components_join", threads, params)?)
     }
 
     /// Takes the deleted edges out of the forest.
@@ -233,7 +231,7 @@ impl ComponentArrays {
             .array(&self.broken)
             .array(&self.tally);
         let threads = u64::from(state.vertices);
-        state.gpu.launch("components_cut", threads, params)
+        Ok(state.gpu.launch("components_cut", threads, params)?)
     }
 
     /// Puts cut components together again, as far as edges of the graph do.
@@ -267,7 +265,7 @@ impl ComponentArrays {
         let both = state.both_lists();
         let shift = both.shift();
         let repair = Params::default()
-            .lists(both)
+            .arrays(both.arrays())
             .word(state.vertices)
             .array(&self.labels)
             .array(&self.broken)
@@ -282,7 +280,7 @@ impl ComponentArrays {
         gpu.launch("components_mend", threads, mend)?;
         gpu.launch("components_count", threads, count)?;
         gpu.launch("components_largest", threads, largest)?;
-        gpu.launch("components_repair", threads << shift, repair)
+        Ok(gpu.launch("components_repair", threads << shift, repair)?)
     }
 
     /// Joins the ends of edges, which are pairs.
@@ -297,9 +295,9 @@ impl ComponentArrays {
             .word(count)
             .array(&self.parents)
             .array(&self.trees);
-        state
+        Ok(state
             .gpu
-            .launch("components_insert", u64::from(count), params)
+            .launch("components_insert", u64::from(count), params)?)
     }
 
     fn label<D: Device>(&self, state: &mut GpuState<D>) -> Result<(), GpuError> {
@@ -309,11 +307,11 @@ impl ComponentArrays {
             .array(&self.labels)
             .array(&self.broken);
         let threads = u64::from(state.vertices);
-        state.gpu.launch("components_label", threads, params)
+        Ok(state.gpu.launch("components_label", threads, params)?)
     }
 
     fn read<D: Device>(&self, state: &GpuState<D>) -> Result<Vec<u32>, GpuError> {
         let vertices = u64::from(state.vertices);
-        state.gpu.read(&self.labels, 0..vertices)
+        Ok(state.gpu.read(&self.labels, 0..vertices)?)
     }
 }

@@ -6,15 +6,13 @@
 //! that a neighbour offers. Then depths are lowered from there, level by level again, so each
 //! vertex is expanded once. If most vertices lose their depth, all are computed again.
 
-use reuselens_cuda::Device;
+use reuselens_cuda::{Device, DeviceArray, Gpu, Params};
 use reuselens_graph::{Delta, Edge, EdgeKind, VertexId};
 use reuselens_incremental::{Choice, Policy, UNREACHED, Work};
 
 use crate::answer::{AnswerArrays, GpuAnswer};
 use crate::error::GpuError;
-use crate::gpu::{DeviceArray, Gpu};
 use crate::graph::GpuState;
-use crate::params::Params;
 
 /// Words of the kernels' `Search`, and places in it.
 const SEARCH_WORDS: u64 = 8;
@@ -191,12 +189,12 @@ impl DepthArrays {
         gpu.grow(&mut self.stamps, vertices)?;
         gpu.grow(&mut self.queues, 4 * vertices)?;
         gpu.grow(&mut self.vertices, 2 * vertices)?;
-        gpu.grow(&mut self.offers, 2 * vertices)
+        Ok(gpu.grow(&mut self.offers, 2 * vertices)?)
     }
 
     /// Clears what the kernels count.
     fn begin<D: Device>(&self, gpu: &mut Gpu<D>) -> Result<(), GpuError> {
-        gpu.fill(&self.search, 0..SEARCH_WORDS, 0)
+        Ok(gpu.fill(&self.search, 0..SEARCH_WORDS, 0)?)
     }
 
     /// Computes all depths. Returns the number of vertices that were reached.
@@ -251,7 +249,7 @@ impl DepthArrays {
         gpu.fill(&self.offers, 0..count, 0xff)?;
         let into = state.in_lists();
         let params = Params::default()
-            .lists(into)
+            .arrays(into.arrays())
             .array(&self.depths)
             .array(&self.vertices)
             .word(count as u32)
@@ -323,19 +321,19 @@ impl DepthArrays {
         match pass {
             LevelKernel::Expand => {
                 let params = Params::default()
-                    .lists(out)
+                    .arrays(out.arrays())
                     .array(&self.depths)
                     .array(&self.queues)
                     .word(room)
                     .array(&self.search)
                     .word(out.shift());
                 let threads = u64::from(count) << out.shift();
-                state.gpu.launch("depths_expand", threads, params)
+                Ok(state.gpu.launch("depths_expand", threads, params)?)
             }
             LevelKernel::Lose => {
                 let params = Params::default()
-                    .lists(state.in_lists())
-                    .lists(out)
+                    .arrays(state.in_lists().arrays())
+                    .arrays(out.arrays())
                     .array(&self.depths)
                     .array(&self.stamps)
                     .word(self.stamp)
@@ -343,7 +341,7 @@ impl DepthArrays {
                     .word(room)
                     .array(&self.vertices)
                     .array(&self.search);
-                state.gpu.launch("depths_lose", u64::from(count), params)
+                Ok(state.gpu.launch("depths_lose", u64::from(count), params)?)
             }
         }
     }
@@ -361,6 +359,6 @@ impl DepthArrays {
 
     fn read<D: Device>(&self, state: &GpuState<D>) -> Result<Vec<u32>, GpuError> {
         let vertices = u64::from(state.vertices);
-        state.gpu.read(&self.depths, 0..vertices)
+        Ok(state.gpu.read(&self.depths, 0..vertices)?)
     }
 }

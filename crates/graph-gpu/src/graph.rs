@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use reuselens_cuda::Device;
+use reuselens_cuda::{Device, Gpu};
 use reuselens_graph::{Delta, EdgeKind, StoredGraph, VertexId};
 use reuselens_incremental::Policy;
 use reuselens_workers::lock;
@@ -11,7 +11,6 @@ use crate::answer::GpuAnswer;
 use crate::components::ComponentArrays;
 use crate::depths::DepthArrays;
 use crate::error::GpuError;
-use crate::gpu::Gpu;
 use crate::kernels::KernelCode;
 use crate::lists::{DeviceLists, ListBatch};
 use crate::triangles::TriangleArrays;
@@ -67,7 +66,7 @@ impl<D: Device> GpuGraph<D> {
         graph: &G,
         code: &KernelCode,
     ) -> Result<Self, GpuError> {
-        let mut gpu = Gpu::new(device, code)?;
+        let mut gpu = Gpu::new(device, &code.modules())?;
         let vertices = graph.vertices();
         let out = DeviceLists::upload(&mut gpu, vertices, |vertex, ids| {
             append_sorted(ids, graph.neighbors(vertex));

@@ -40,11 +40,9 @@ mod answer;
 mod components;
 mod depths;
 mod error;
-mod gpu;
 mod graph;
 mod kernels;
 mod lists;
-mod params;
 mod triangles;
 mod undirected;
 

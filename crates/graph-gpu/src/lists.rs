@@ -6,11 +6,9 @@
 //! that used it up, and the memory is bounded by four ids for each id of a list while they are
 //! copied.
 
-use reuselens_cuda::Device;
+use reuselens_cuda::{Device, DeviceArray, Gpu, Params};
 
 use crate::error::GpuError;
-use crate::gpu::{DeviceArray, Gpu};
-use crate::params::Params;
 
 /// Room for ids of which a small graph needs less.
 const LEAST_ROOM: u64 = 1 << 10;
@@ -83,6 +81,11 @@ impl DeviceLists {
         gpu.write(&lists.degrees, 0, &lists.lengths)?;
         gpu.write(&lists.ids, 0, &ids)?;
         Ok(lists)
+    }
+
+    /// Begins, degrees and ids, as kernels take them.
+    pub fn arrays(&self) -> [&DeviceArray<u32>; 3] {
+        [&self.begins, &self.degrees, &self.ids]
     }
 
     /// The number of lists.
@@ -164,7 +167,7 @@ impl DeviceLists {
             &batch.deleted_ends,
         ])?;
         let merge = Params::default()
-            .lists(self)
+            .arrays(self.arrays())
             .long(vertices)
             .word(count)
             .long(places)
@@ -184,7 +187,7 @@ impl DeviceLists {
             .long(deleted_ends)
             .array(&self.old_begins)
             .array(&self.old_degrees);
-        gpu.launch("lists_replace", u64::from(count), replace)
+        Ok(gpu.launch("lists_replace", u64::from(count), replace)?)
     }
 
     /// Copies the lists to memory that has room for `needed` more ids, and for as many as all
@@ -201,7 +204,7 @@ impl DeviceLists {
         gpu.write(&begins, 0, &places)?;
         let ids = gpu.array(room_for(self.live + needed)?)?;
         let params = Params::default()
-            .lists(self)
+            .arrays(self.arrays())
             .word(vertices)
             .array(&begins)
             .array(&ids)

@@ -5,16 +5,14 @@
 //! before the batch and on those after it. A triangle with several changed edges is counted for the
 //! first of them.
 
-use reuselens_cuda::Device;
+use reuselens_cuda::{Device, DeviceArray, Params};
 use reuselens_graph::{Delta, Edge, EdgeKind, StoredGraph};
 use reuselens_incremental::{Choice, Work};
 
 use crate::answer::{AnswerArrays, GpuAnswer};
 use crate::components::pairs;
 use crate::error::GpuError;
-use crate::gpu::DeviceArray;
 use crate::graph::GpuState;
-use crate::params::Params;
 
 /// Edges that are brought to the device at once when all triangles are counted.
 const STAGED_EDGES: usize = 1 << 20;
@@ -175,11 +173,11 @@ impl TriangleArrays {
             .array(&self.scanned)
             .word(lists.shift());
         let threads = u64::from(count) << lists.shift();
-        state.gpu.launch("triangles_count", threads, params)
+        Ok(state.gpu.launch("triangles_count", threads, params)?)
     }
 
     fn read<D: Device>(&self, state: &GpuState<D>) -> Result<Vec<u64>, GpuError> {
         let vertices = u64::from(state.vertices);
-        state.gpu.read(&self.counts, 0..vertices)
+        Ok(state.gpu.read(&self.counts, 0..vertices)?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use reuselens_cuda::{Device, Status};
+use reuselens_cuda::{Device, GpuFault, Status};
 use reuselens_graph::generate::delaunay;
 use reuselens_graph::{Delta, Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_graph_gpu::{GpuError, GpuGraph, interpreter};
@@ -34,7 +34,7 @@ fn a_graph_that_does_not_fit_is_refused() {
     let Err(error) = GpuGraph::upload(interpreter(8 << 10, 1), &mesh()) else {
         panic!("8 KiB are not enough");
     };
-    let GpuError::Device { fault, .. } = &error else {
+    let GpuError::Gpu(GpuFault::Device { fault, .. }) = &error else {
         panic!("{error}");
     };
     assert_eq!(fault.status, Status::MEMORY_ALLOCATION);
@@ -72,7 +72,7 @@ fn a_graph_that_outgrows_the_memory_is_an_error() {
     let batch: Vec<_> = (300..4_000).map(|v| insert(v - 1, v)).collect();
     let delta = graph.apply(&batch);
     assert_eq!(components.apply(&graph, &delta), Work::default());
-    let Some(GpuError::Device { fault, .. }) = on_device.fault() else {
+    let Some(GpuError::Gpu(GpuFault::Device { fault, .. })) = on_device.fault() else {
         panic!("64 KiB are not enough");
     };
     assert_eq!(fault.status, Status::MEMORY_ALLOCATION);

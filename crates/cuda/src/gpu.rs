@@ -1,25 +1,49 @@
-//! [`Gpu`]: a device with the kernels of this crate, and [`DeviceArray`]s in its memory.
+//! [`Gpu`]: a device with the kernels of a crate, and [`DeviceArray`]s in its memory.
+//!
+//! Crates that have kernels of their own keep all that they ask of a [`Device`] here: arrays are
+//! allocated, filled, uploaded, downloaded and freed, and kernels are launched by name.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use reuselens_cuda::{CudaFault, Device, FillValue, KernelLaunch};
 use reuselens_gpu_advisor::LaunchContext;
 
-use crate::error::GpuError;
-use crate::kernels::KernelCode;
+use crate::device::{CudaFault, Device, FillValue, KernelLaunch};
 use crate::params::Params;
 
-/// Threads of a block.
+/// Threads of a block, where a launch does not say how many.
 const BLOCK: u32 = 128;
 /// Blocks of a launch at most. Kernels loop where there is more work.
 const MAX_BLOCKS: u64 = 1 << 16;
 /// Alignment of all arrays.
 const ALIGNMENT: u64 = 256;
 
+/// Why a device with kernels did not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GpuFault {
+    /// The device refused something, or a kernel was stopped.
+    #[error("the device cannot {task}: {}", .fault.message)]
+    Device {
+        /// What it was asked for.
+        task: &'static str,
+        /// What it said.
+        fault: CudaFault,
+    },
+    /// A kernel was not launched with the parameters that it declares.
+    #[error("the kernel {kernel} takes {takes} bytes of parameters, and {given} were given")]
+    Parameters {
+        /// Its name.
+        kernel: &'static str,
+        /// What its code declares.
+        takes: u64,
+        /// What the caller gives.
+        given: u64,
+    },
+}
+
 /// A number as it is in the device's memory.
-pub(crate) trait Number: Copy {
+pub trait Number: Copy {
     /// Bytes.
     const BYTES: u64;
     /// Appends it to bytes.
@@ -48,7 +72,7 @@ number!(u64);
 
 /// Numbers in the device's memory.
 #[derive(Debug)]
-pub(crate) struct DeviceArray<T> {
+pub struct DeviceArray<T> {
     address: u64,
     /// Numbers that it has room for.
     room: u64,
@@ -68,7 +92,7 @@ impl<T> DeviceArray<T> {
 }
 
 /// A device that has the kernels.
-pub(crate) struct Gpu<D> {
+pub struct Gpu<D> {
     device: D,
     /// Number of each kernel, and bytes of its parameters.
     kernels: HashMap<&'static str, (u64, u64)>,
@@ -79,18 +103,24 @@ pub(crate) struct Gpu<D> {
 }
 
 /// Says what a device was asked for when it refused.
-fn asked(task: &'static str) -> impl Fn(CudaFault) -> GpuError {
-    move |fault| GpuError::Device { task, fault }
+fn asked(task: &'static str) -> impl Fn(CudaFault) -> GpuFault {
+    move |fault| GpuFault::Device { task, fault }
 }
 
 impl<D: Device> Gpu<D> {
-    /// Loads the kernels.
-    pub fn new(mut device: D, code: &KernelCode) -> Result<Self, GpuError> {
+    /// Loads the kernels: PTX of each module, with the names of its kernels.
+    ///
+    /// # Errors
+    /// If the device refuses them.
+    pub fn new(
+        mut device: D,
+        modules: &[(&'static str, &'static [&'static str])],
+    ) -> Result<Self, GpuFault> {
         let load = asked("load the kernels");
         let mut kernels = HashMap::new();
-        for (ptx, names) in code.modules() {
+        for (ptx, names) in modules {
             let module = device.load(ptx.as_bytes()).map_err(&load)?;
-            for &name in names {
+            for &name in *names {
                 let (kernel, info) = device.kernel(module, name).map_err(&load)?;
                 kernels.insert(name, (kernel, info.param_bytes));
             }
@@ -114,6 +144,11 @@ impl<D: Device> Gpu<D> {
         self.device
     }
 
+    /// Bytes of the device that are free.
+    pub fn free_bytes(&self) -> u64 {
+        self.device.memory().0
+    }
+
     /// Bytes of the device that are in use.
     pub fn used(&self) -> u64 {
         let (free, all) = self.device.memory();
@@ -121,7 +156,10 @@ impl<D: Device> Gpu<D> {
     }
 
     /// An array of zeros.
-    pub fn array<T: Number>(&mut self, room: u64) -> Result<DeviceArray<T>, GpuError> {
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn array<T: Number>(&mut self, room: u64) -> Result<DeviceArray<T>, GpuFault> {
         let room = room.max(1);
         let bytes = room.saturating_mul(T::BYTES);
         let address = self.device.allocate(bytes, ALIGNMENT);
@@ -133,7 +171,10 @@ impl<D: Device> Gpu<D> {
     }
 
     /// Gives an array's memory back.
-    pub fn free<T>(&mut self, array: DeviceArray<T>) -> Result<(), GpuError> {
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn free<T>(&mut self, array: DeviceArray<T>) -> Result<(), GpuFault> {
         self.device
             .free(array.address)
             .map_err(asked("free memory"))
@@ -146,11 +187,14 @@ impl<D: Device> Gpu<D> {
 
     /// Makes room for this many numbers, with half as much to spare if there was too little. What
     /// is new is zeros.
+    ///
+    /// # Errors
+    /// If the device refuses.
     pub fn grow<T: Number>(
         &mut self,
         array: &mut DeviceArray<T>,
         numbers: u64,
-    ) -> Result<(), GpuError> {
+    ) -> Result<(), GpuFault> {
         if numbers <= array.room {
             return Ok(());
         }
@@ -163,12 +207,15 @@ impl<D: Device> Gpu<D> {
     }
 
     /// Sets all bytes of some numbers.
+    ///
+    /// # Errors
+    /// If the device refuses.
     pub fn fill<T: Number>(
         &mut self,
         array: &DeviceArray<T>,
         numbers: Range<u64>,
         byte: u8,
-    ) -> Result<(), GpuError> {
+    ) -> Result<(), GpuFault> {
         if !numbers.is_empty() {
             let bytes = (numbers.end - numbers.start) * T::BYTES;
             let address = array.address + numbers.start * T::BYTES;
@@ -180,12 +227,15 @@ impl<D: Device> Gpu<D> {
     }
 
     /// Writes numbers from number `first` of the array on.
+    ///
+    /// # Errors
+    /// If the device refuses.
     pub fn write<T: Number>(
         &mut self,
         array: &DeviceArray<T>,
         first: u64,
         numbers: &[T],
-    ) -> Result<(), GpuError> {
+    ) -> Result<(), GpuFault> {
         if numbers.is_empty() {
             return Ok(());
         }
@@ -200,11 +250,14 @@ impl<D: Device> Gpu<D> {
     }
 
     /// Reads numbers.
+    ///
+    /// # Errors
+    /// If the device refuses.
     pub fn read<T: Number>(
         &self,
         array: &DeviceArray<T>,
         numbers: Range<u64>,
-    ) -> Result<Vec<T>, GpuError> {
+    ) -> Result<Vec<T>, GpuFault> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
@@ -218,7 +271,10 @@ impl<D: Device> Gpu<D> {
 
     /// Brings lists to the device for the next launches, until this is called again. Returns their
     /// addresses.
-    pub fn stage<const N: usize>(&mut self, lists: [&[u32]; N]) -> Result<[u64; N], GpuError> {
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn stage<const N: usize>(&mut self, lists: [&[u32]; N]) -> Result<[u64; N], GpuFault> {
         let numbers: usize = lists.iter().map(|list| list.len()).sum();
         if numbers as u64 > self.staged.room {
             // What was staged is not needed any more, so nothing is copied.
@@ -238,27 +294,44 @@ impl<D: Device> Gpu<D> {
         Ok(addresses)
     }
 
-    /// Runs a kernel with `threads` threads or more.
+    /// Runs a kernel with `threads` threads or more, in blocks of 128.
+    ///
+    /// # Errors
+    /// If these are not its parameters, or the device refuses or stops it.
     pub fn launch(
         &mut self,
         name: &'static str,
         threads: u64,
         params: Params,
-    ) -> Result<(), GpuError> {
+    ) -> Result<(), GpuFault> {
+        let blocks = threads.div_ceil(u64::from(BLOCK)).clamp(1, MAX_BLOCKS);
+        self.launch_blocks(name, blocks as u32, BLOCK, params)
+    }
+
+    /// Runs a kernel with this many blocks of this many threads.
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub fn launch_blocks(
+        &mut self,
+        name: &'static str,
+        blocks: u32,
+        threads: u32,
+        params: Params,
+    ) -> Result<(), GpuFault> {
         let &(kernel, takes) = self.kernels.get(name).unwrap_or(&(u64::MAX, 0));
         let params = params.into_bytes();
         if takes != params.len() as u64 {
-            return Err(GpuError::Parameters {
+            return Err(GpuFault::Parameters {
                 kernel: name,
                 takes,
                 given: params.len() as u64,
             });
         }
-        let blocks = threads.div_ceil(u64::from(BLOCK)).clamp(1, MAX_BLOCKS);
         let launch = KernelLaunch {
             kernel,
-            grid: [blocks as u32, 1, 1],
-            block: [BLOCK, 1, 1],
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
             params,
             ..KernelLaunch::default()
         };

@@ -1,11 +1,10 @@
 //! [`Params`]: parameters of a kernel, laid out as it declares them.
 
 use crate::gpu::DeviceArray;
-use crate::lists::DeviceLists;
 
 /// Parameters, in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Params(Vec<u8>);
+pub struct Params(Vec<u8>);
 
 impl Params {
     /// A number of 32 bits.
@@ -26,11 +25,9 @@ impl Params {
         self.long(array.address())
     }
 
-    /// Begins, degrees and ids of lists.
-    pub fn lists(self, lists: &DeviceLists) -> Self {
-        self.array(&lists.begins)
-            .array(&lists.degrees)
-            .array(&lists.ids)
+    /// The addresses of several arrays of one type.
+    pub fn arrays<T, const N: usize>(self, arrays: [&DeviceArray<T>; N]) -> Self {
+        arrays.into_iter().fold(self, Params::array)
     }
 
     /// The bytes.
