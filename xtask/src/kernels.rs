@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
+    "kernels/distance",
     "kernels/graphs",
     NVCC_ONLY,
     "kernels/speed",
@@ -15,7 +16,10 @@ const SOURCES: [&str; 5] = [
 /// What clang 19 cannot compile.
 const NVCC_ONLY: &str = "kernels/nvcc";
 const HEADERS: &str = "crates/ptx/include/cuda";
+/// What most kernels are compiled for.
 const ARCHITECTURE: &str = "sm_80";
+/// Folders whose kernels run on older devices too, and the architecture of these.
+const OLDER: [(&str, &str); 1] = [("kernels/distance", "sm_75")];
 
 /// Compiles each file with clang-19, if that can, and with nvcc (`NVCC` says which).
 ///
@@ -25,7 +29,10 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     for source in sources(root)? {
         let name = source.with_extension("ptx");
         let name = name.file_name().context("a source has a name")?;
-        for (folder, compiler) in [("clang", clang(root)), ("nvcc", nvcc())] {
+        for (folder, compiler) in [
+            ("clang", clang(root, architecture(&source))),
+            ("nvcc", nvcc(architecture(&source))),
+        ] {
             if !compiles(folder, &source) {
                 continue;
             }
@@ -43,9 +50,17 @@ pub fn compiles(folder: &str, source: &Path) -> bool {
     folder == "nvcc" || !is_for_nvcc
 }
 
+/// The architecture that a source is compiled for.
+pub fn architecture(source: &Path) -> &'static str {
+    let older = OLDER
+        .iter()
+        .find(|(folder, _)| source.parent().is_some_and(|of| of.ends_with(folder)));
+    older.map_or(ARCHITECTURE, |(_, architecture)| architecture)
+}
+
 /// clang-19, with the headers of this project. Products and sums stay two operations, so that
 /// results can be calculated anywhere.
-pub fn clang(root: &Path) -> Command {
+pub fn clang(root: &Path, architecture: &str) -> Command {
     let mut clang = Command::new("clang-19");
     clang.args([
         "-x",
@@ -61,7 +76,7 @@ pub fn clang(root: &Path) -> Command {
         "-ffp-contract=off",
         "-Wno-unknown-cuda-version",
     ]);
-    clang.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
+    clang.arg(format!("--cuda-gpu-arch={architecture}"));
     clang.args(["-Xclang", "-target-sdk-version=12.3"]);
     clang.arg("-isystem").arg(root.join(HEADERS));
     clang.args(["-include", "reuselens_nvcc.h"]);
@@ -69,10 +84,10 @@ pub fn clang(root: &Path) -> Command {
 }
 
 /// nvcc, or what `NVCC` names. Products and sums stay two operations here too.
-pub fn nvcc() -> Command {
+pub fn nvcc(architecture: &str) -> Command {
     let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
     let mut command = Command::new(&nvcc);
-    command.args(["-ptx", "-fmad=false", "-arch", ARCHITECTURE]);
+    command.args(["-ptx", "-fmad=false", "-arch", architecture]);
     command
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use reuselens_gpu_advisor::LaunchContext;
 use reuselens_ptx::{
-    CollectorSink, Count, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, SkippedSum,
-    Stats,
+    CollectorSink, Count, FlowCounts, Ignore, Kernel, LaunchConfig, LaunchSink, SkippedAccess,
+    SkippedSum, Stats,
 };
 use reuselens_warp::Collector;
 
@@ -105,6 +105,21 @@ impl KernelWatch for KernelCounts {
     fn refuse(&mut self, kernel: &Kernel, _: &LaunchConfig) {
         self.kernel(kernel.name()).failed += 1;
     }
+}
+
+/// Looks at nothing: kernels run as fast as they can.
+impl KernelWatch for Ignore {
+    fn begin(&mut self, _: &Kernel, _: &LaunchConfig, _: &LaunchContext) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn skip(&mut self, _: &[SkippedAccess]) {}
+
+    fn end(&mut self, _: &Kernel, _: &LaunchConfig, _: Stats, _: Option<&FlowCounts>) {}
+
+    fn stop(&mut self, _: &Kernel, _: &LaunchConfig, _: Option<&FlowCounts>) {}
+
+    fn refuse(&mut self, _: &Kernel, _: &LaunchConfig) {}
 }
 
 /// Keeps all memory instructions, and counts them.

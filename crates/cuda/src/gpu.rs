@@ -89,6 +89,16 @@ impl<T> DeviceArray<T> {
     pub fn room(&self) -> u64 {
         self.room
     }
+
+    /// The same memory, from its number `first` of another type on, as `room` of these. It belongs
+    /// to this array, and is not to be freed.
+    pub fn view<U: Number>(&self, first: u64, room: u64) -> DeviceArray<U> {
+        DeviceArray {
+            address: self.address + first * U::BYTES,
+            room,
+            numbers: PhantomData,
+        }
+    }
 }
 
 /// A device that has the kernels.

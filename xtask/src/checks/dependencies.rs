@@ -62,6 +62,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "distance-gpu",
+        &["units", "distance", "baselines", "locality", "ptx", "cuda"],
+    ),
+    (
         "presponse",
         &[
             "units",
@@ -196,6 +200,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("ptx", "testing", MISSING_TOOLS),
     ("cuda", "testing", MISSING_TOOLS),
     ("cuda-driver", "testing", MISSING_TOOLS),
+    ("distance-gpu", "testing", MISSING_TOOLS),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),

@@ -1,0 +1,48 @@
+//! Where the time of an engine on a device goes.
+
+use std::ops::AddAssign;
+use std::time::{Duration, Instant};
+
+/// The time of each step of [`GpuExact`](crate::GpuExact), as a clock on the wall has it: a device
+/// returns from a call when the work is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExactTimes {
+    /// Bringing items to the device, and results back.
+    pub transfer: Duration,
+    /// Sorting references by item.
+    pub sort: Duration,
+    /// Finding the previous reference of each, and their order.
+    pub previous: Duration,
+    /// Dominance counting.
+    pub dominance: Duration,
+    /// Counting distances on the device, where a histogram is asked for.
+    pub histogram: Duration,
+    /// On the processor: first references of a chunk to items of earlier chunks.
+    pub resolve: Duration,
+}
+
+impl ExactTimes {
+    /// All steps together, transfers among them.
+    pub fn total(&self) -> Duration {
+        self.transfer + self.sort + self.previous + self.dominance + self.histogram + self.resolve
+    }
+}
+
+impl AddAssign for ExactTimes {
+    fn add_assign(&mut self, other: Self) {
+        self.transfer += other.transfer;
+        self.sort += other.sort;
+        self.previous += other.previous;
+        self.dominance += other.dominance;
+        self.histogram += other.histogram;
+        self.resolve += other.resolve;
+    }
+}
+
+/// Does something, and adds how long it takes.
+pub(crate) fn timed<T>(total: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let done = work();
+    *total += start.elapsed();
+    done
+}
