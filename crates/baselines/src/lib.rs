@@ -22,5 +22,7 @@ mod olken;
 
 pub use brute::BruteForce;
 pub use fenwick::FenwickTree;
-pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};
+pub use hp_rda::{
+    Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes, ImmediateRepeats,
+};
 pub use olken::OlkenTree;

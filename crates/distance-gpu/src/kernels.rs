@@ -9,6 +9,8 @@ pub struct KernelCode {
     pub radix: &'static str,
     /// Of `dominance.cu`.
     pub dominance: &'static str,
+    /// Of `hp_rda.cu`.
+    pub hp_rda: &'static str,
 }
 
 /// The kept files of a compiler.
@@ -22,6 +24,7 @@ macro_rules! kept {
                 $compiler,
                 "/dominance.ptx"
             )),
+            hp_rda: include_str!(concat!("../../../kernels/ptx/", $compiler, "/hp_rda.ptx")),
         }
     };
 }
@@ -37,8 +40,16 @@ impl KernelCode {
     pub const NVCC: Self = kept!("nvcc");
 
     /// The PTX of all modules.
-    pub fn all(&self) -> [&'static str; 3] {
-        [self.scan, self.radix, self.dominance]
+    pub fn all(&self) -> [&'static str; 4] {
+        [self.scan, self.radix, self.dominance, self.hp_rda]
+    }
+
+    /// The module of HP-RDA.
+    pub(crate) fn hp_rda(&self) -> [Module; 1] {
+        [(
+            self.hp_rda,
+            &["hp_local", "hp_merge_chunks", "hp_merge_block", "hp_grow"],
+        )]
     }
 
     /// The modules of the exact engine.

@@ -3,10 +3,12 @@
 //! | engine | distances | how |
 //! |---|---|---|
 //! | [`GpuExact`] | exact | previous references by a radix sort, then dominance counting |
+//! | [`HpRdaGpu`] | approximate | chunks by threads, then merged: as published, to compare with |
 //!
 //! A stream is analysed by the chunk, which is as much as a device takes at once, so distances come
 //! late: they are returned when a chunk is full, and the rest at the end. [`GpuExact`] gives the
-//! same distances as every exact engine, whatever the chunks are.
+//! same distances as every exact engine, whatever the chunks are; [`HpRdaGpu`] those of
+//! [`HpRda`](reuselens_baselines::HpRda) on the processor.
 //!
 //! The kernels are CUDA C++ in `kernels/distance`. Their PTX is in this crate, so that nobody needs
 //! a compiler of CUDA; `cargo xtask kernels` makes it anew.
@@ -34,6 +36,7 @@ mod chunk;
 mod dominance;
 mod error;
 mod exact;
+mod hp_rda;
 mod kernels;
 mod radix;
 mod table;
@@ -41,8 +44,9 @@ mod times;
 
 pub use error::GpuDistanceError;
 pub use exact::{ExactFinished, ExactSettings, GpuExact};
+pub use hp_rda::{HpRdaGpu, HpRdaGpuFinished};
 pub use kernels::KernelCode;
-pub use times::ExactTimes;
+pub use times::{ExactTimes, HpRdaGpuTimes};
 
 use reuselens_cuda::Interpreter;
 use reuselens_ptx::{Ignore, Options};

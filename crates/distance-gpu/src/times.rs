@@ -3,6 +3,8 @@
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
+use reuselens_baselines::HpRdaTimes;
+
 /// The time of each step of [`GpuExact`](crate::GpuExact), as a clock on the wall has it: a device
 /// returns from a call when the work is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,22 @@ impl AddAssign for ExactTimes {
         self.dominance += other.dominance;
         self.histogram += other.histogram;
         self.resolve += other.resolve;
+    }
+}
+
+/// The time of each step of [`HpRdaGpu`](crate::HpRdaGpu), as a clock on the wall has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HpRdaGpuTimes {
+    /// Bringing items to the device, and distances back.
+    pub transfer: Duration,
+    /// The steps that the publication has.
+    pub steps: HpRdaTimes,
+}
+
+impl HpRdaGpuTimes {
+    /// All steps together, transfers among them.
+    pub fn total(&self) -> Duration {
+        self.transfer + self.steps.total()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use reuselens_baselines::HpRdaSettings;
 use reuselens_cuda::{Device, GpuFault, Status};
-use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, interpreter};
+use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, interpreter};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Bytes;
 
@@ -100,4 +101,48 @@ fn a_device_that_is_lost_counts_nothing_of_its_chunk_and_nothing_after() {
     assert_eq!(engine.tally(&mut histogram), Err(error.clone()));
     assert_eq!(engine.finish_tally(&mut histogram), Err(error));
     assert_eq!(histogram, before);
+}
+
+#[test]
+fn hp_rda_refuses_what_its_device_refuses_and_nothing_after() {
+    let device = interpreter(1 << 24, 1);
+    let stop = device.stop();
+    let settings = HpRdaSettings {
+        chunk: 2,
+        chunks_per_block: 2,
+        blocks: 1,
+        ..HpRdaSettings::default()
+    };
+    let mut rda = HpRdaGpu::new(device, settings).unwrap();
+    let mut kept = Vec::new();
+    rda.feed(&[1, 2, 1, 2], &mut kept);
+    assert_eq!(rda.analyse().unwrap().len(), 4);
+    stop.store(true, Ordering::Relaxed);
+    rda.feed(&[1, 2, 1, 2], &mut kept);
+    let error = rda.analyse().unwrap_err();
+    assert!(error.to_string().contains("run a kernel"), "{error}");
+    stop.store(false, Ordering::Relaxed);
+    assert_eq!(rda.analyse(), Err(error.clone()));
+    assert_eq!(rda.finish(), Err(error));
+    let small = HpRdaGpu::new(interpreter(1 << 20, 1), HpRdaSettings::default());
+    let message = small.err().unwrap().to_string();
+    assert!(message.starts_with("131072 references"), "{message}");
+}
+
+/// The table of all items is larger than what is left of the device.
+#[test]
+fn hp_rda_refuses_more_items_than_fit_the_device() {
+    let settings = HpRdaSettings {
+        chunk: 100,
+        chunks_per_block: 4,
+        blocks: 4,
+        ..HpRdaSettings::default()
+    };
+    let mut rda = HpRdaGpu::new(interpreter(1 << 20, 1), settings).unwrap();
+    let items: Vec<u64> = (0..30_000).collect();
+    rda.feed(&items, &mut Vec::new());
+    let GpuDistanceError::Gpu(GpuFault::Device { fault, .. }) = rda.finish().unwrap_err() else {
+        panic!("30,000 items take more than 1 MiB");
+    };
+    assert_eq!(fault.status, Status::MEMORY_ALLOCATION);
 }

@@ -63,7 +63,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "distance-gpu",
-        &["units", "distance", "baselines", "locality", "ptx", "cuda"],
+        &[
+            "units",
+            "hugepages",
+            "distance",
+            "baselines",
+            "locality",
+            "ptx",
+            "cuda",
+        ],
     ),
     (
         "presponse",

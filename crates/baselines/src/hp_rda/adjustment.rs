@@ -15,7 +15,9 @@ pub struct Adjustment {
 }
 
 impl Adjustment {
-    pub(super) fn new(distinct: Items, counts: u64) -> Self {
+    /// The correction of a stream with this many distinct items, whose chunks (or blocks) have the
+    /// sum `counts` of theirs.
+    pub fn new(distinct: Items, counts: u64) -> Self {
         Adjustment { distinct, counts }
     }
 

@@ -7,6 +7,7 @@ mod chunk;
 mod marks;
 mod numbers;
 mod partition;
+mod repeats;
 mod settings;
 mod share;
 mod times;
@@ -19,6 +20,7 @@ use block::{MergedBlock, Worker};
 use partition::{PARTITIONS, Partition};
 
 pub use adjustment::Adjustment;
+pub use repeats::ImmediateRepeats;
 pub use settings::{BlockCount, HpRdaSettings};
 pub use times::HpRdaTimes;
 
@@ -74,8 +76,7 @@ pub struct HpRda {
     settings: HpRdaSettings,
     /// What was kept of the stream and is not analysed yet.
     buffer: Vec<u64>,
-    /// The last item of the stream.
-    last: Option<u64>,
+    repeats: ImmediateRepeats,
     /// The distances of what was analysed last.
     distances: Vec<Distance>,
     workers: Vec<Worker>,
@@ -110,7 +111,7 @@ impl HpRda {
             end: 1 << 32,
             settings,
             buffer: Vec::new(),
-            last: None,
+            repeats: ImmediateRepeats::default(),
             distances: Vec::new(),
             blocks: Vec::new(),
             counts: 0,
@@ -127,19 +128,8 @@ impl HpRda {
     /// immediate repeat, ascending; the others have distance 0 and are done with.
     pub fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>) {
         let start = Instant::now();
-        kept.clear();
-        let Some(&last) = items.last() else {
-            return;
-        };
-        kept.resize(items.len(), 0);
-        let mut number = usize::from(self.last != Some(items[0]));
-        for index in 1..items.len() {
-            kept[number] = index;
-            number += usize::from(items[index] != items[index - 1]);
-        }
-        kept.truncate(number);
+        self.repeats.drop_from(items, kept);
         self.buffer.extend(kept.iter().map(|&index| items[index]));
-        self.last = Some(last);
         self.times.preprocess += start.elapsed();
     }
 

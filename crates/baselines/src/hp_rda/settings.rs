@@ -60,7 +60,8 @@ impl HpRdaSettings {
         }
     }
 
-    pub(super) fn within_limits(self) -> Self {
+    /// These settings, with what is beyond its limits at the nearest.
+    pub fn within_limits(self) -> Self {
         const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(511);
         HpRdaSettings {
             chunk: self.chunk.clamp(1, 1 << 15),
@@ -72,12 +73,12 @@ impl HpRdaSettings {
     }
 
     /// References per block.
-    pub(super) fn block(&self) -> usize {
+    pub fn block(&self) -> usize {
         self.chunk * self.chunks_per_block
     }
 
     /// References per transfer, 2³⁰ at most.
-    pub(super) fn transfer(&self) -> usize {
+    pub fn transfer(&self) -> usize {
         self.block() * self.blocks
     }
 }
