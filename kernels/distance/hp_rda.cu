@@ -168,7 +168,8 @@ extern "C" __global__ void hp_merge_block(const u64 *items, unsigned chunk, cons
       if (by != block && slots[slot].item == item) {
         distances[at] = begin + firsts[entry] - slots[slot].mark;
         slots[slot].mark = mark;
-        slots[slot].block = block;
+        // Other threads look at it at the same time.
+        atomicExch(&slots[slot].block, block);
         break;
       }
     }

@@ -66,6 +66,7 @@ fn any_device(seed: u64) -> Interpreter<Ignore> {
     let options = Options {
         threads: 1 + seed as usize % 2,
         seed: seed.is_multiple_of(3).then_some(seed),
+        check_races: seed.is_multiple_of(5),
         ..Options::default()
     };
     Interpreter::new(MEMORY, options, Ignore)

@@ -66,6 +66,7 @@ fn any_rda(seed: u64, settings: HpRdaSettings) -> HpRdaGpu<Interpreter<Ignore>> 
     let options = Options {
         threads: 1 + seed as usize % 2,
         seed: seed.is_multiple_of(3).then_some(seed),
+        check_races: seed.is_multiple_of(5),
         ..Options::default()
     };
     let device = Interpreter::new(MEMORY, options, Ignore);
