@@ -139,6 +139,11 @@ if "nothing" not in sys.argv:
 print(__name__, sys.argv[1:], filled.sum())
 if "fail" in sys.argv:
     sys.exit(5)
+if "uninstall" in sys.argv:
+    import reuselens.triton
+    reuselens.triton.uninstall()
+if "cuda" in sys.argv:
+    raise RuntimeError("Found no NVIDIA driver on your system.")
 """
 
 
@@ -162,6 +167,13 @@ def test_runner_keeps_the_exit_status_and_writes_the_file(tmp_path):
     assert '"reuselens-gpu/1"' in (tmp_path / "run.rlgpu").read_text()
     done = run(tmp_path, "-o", "run.rlgpu", "script.py")
     assert done.returncode == 2 and "-f" in done.stderr
+    done = run(tmp_path, "-o", "missing/run.rlgpu", "script.py")
+    assert done.returncode == 1 and "missing/run.rlgpu" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = run(tmp_path, "script.py", "uninstall")
+    assert done.returncode == 1 and "install()" in done.stderr
+    done = run(tmp_path, "script.py", "cuda")
+    assert done.returncode == 1 and "filled" in done.stdout and "device='cpu'" in done.stderr
     done = run(tmp_path, "script.py", "nothing")
     assert done.returncode == 0 and "no kernel" in done.stderr
 

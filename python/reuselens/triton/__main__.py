@@ -86,10 +86,18 @@ def main(arguments: Optional[List[str]] = None) -> None:
         )
     except (ValueError, RuntimeError) as error:
         parser.error(str(error))
+    is_written, hint = True, ""
     try:
         _run(options.is_module, options.command)
+    except Exception as error:
+        hint = _hint(error)
+        raise
     finally:
-        _finish(options)
+        is_written = _finish(options)
+        if hint:
+            print(f"reuselens: {hint}", file=sys.stderr)
+    if not is_written:
+        sys.exit(1)
 
 
 def _run(is_module: bool, command: List[str]) -> None:
@@ -101,18 +109,32 @@ def _run(is_module: bool, command: List[str]) -> None:
         runpy.run_path(command[0], run_name="__main__")
 
 
-def _finish(options: argparse.Namespace) -> None:
-    """Prints the report, and writes the file."""
+def _hint(error: Exception) -> str:
+    """What to do about an error of a program for a GPU; empty for all others."""
+    needs_gpu = ("no NVIDIA driver", "not compiled with CUDA", "No CUDA GPUs")
+    if any(text in str(error) for text in needs_gpu):
+        return "tensors must be on the CPU; write device='cpu' for device='cuda'"
+    return ""
+
+
+def _finish(options: argparse.Namespace) -> bool:
+    """Prints the report, and writes the file: whether it did."""
     is_terminal = sys.stdout.isatty()
     width = max(60, shutil.get_terminal_size().columns) if is_terminal else 100
-    text = rt.report(top=options.top, width=width, color=is_terminal)
-    if not text:
-        print("reuselens: no kernel of Triton was launched", file=sys.stderr)
-        return
-    if not options.is_quiet:
-        print(text)
-    if options.output is not None:
-        rt.save(options.output, overwrite=options.overwrite)
+    try:
+        text = rt.report(top=options.top, width=width, color=is_terminal)
+        if not text:
+            print("reuselens: no kernel of Triton was launched", file=sys.stderr)
+            return True
+        if not options.is_quiet:
+            print(text)
+        if options.output is not None:
+            rt.save(options.output, overwrite=options.overwrite)
+    except (OSError, RuntimeError) as error:
+        # Nothing can be written there, or the program has called `uninstall`.
+        print(f"reuselens: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 if __name__ == "__main__":
