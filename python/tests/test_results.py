@@ -162,6 +162,24 @@ def test_blocks_that_lock_count_each_other():
 
 
 @triton.jit
+def chain_kernel(flags_ptr, n):
+    block = tl.program_id(0)
+    if block < n - 1:
+        while tl.load(flags_ptr + block + 1, volatile=True) == 0:
+            pass
+    tl.store(flags_ptr + block, 1)
+
+
+def test_blocks_wait_for_later_ones_if_all_run_at_the_same_time():
+    flags = np.zeros(40, np.int32)
+    chain_kernel[(40,)](flags, 40, launch_cooperative_grid=True)
+    assert flags.all()
+    rt.install(max_instructions=1 << 20)
+    with pytest.raises(rt.KernelError, match="instructions"):
+        chain_kernel[(40,)](np.zeros(40, np.int32), 40)
+
+
+@triton.jit
 def scalars_kernel(o_ptr, i, f, flag, none_ptr, pair):
     tl.store(o_ptr, i)
     tl.store(o_ptr + 1, f)
