@@ -18,8 +18,8 @@ pub struct AdvisorOptions {
     /// Whether the best number of warps that use the L1 is searched for, on the first SM. Costs a
     /// look-up in each of as many caches as a block has warps, for one block in [`GpuModel::sms`].
     pub bypass: bool,
-    /// Whether reuse distances are measured in caches of each SM, with and without invalidation, and
-    /// in one of all; only if caches are modelled.
+    /// Whether reuse distances are measured in caches of each SM, with and without invalidation,
+    /// and in one of all; only if caches are modelled.
     pub cache_distances: bool,
     /// The most lines of requests of one block that are kept to bring them into order.
     pub window: u32,

@@ -9,9 +9,9 @@
 //! 1  0  0  0xffffffff  0  1,2,3,…  2,2,2,…
 //! ```
 //!
-//! Fields have tabs between them. Floats are the shortest decimal numbers that round to them; pairs of
-//! halves are hexadecimal. Source: what to record is that of Shen
-//! 2021, section 3.2 (operator and operands of each arithmetic operation).
+//! Fields have tabs between them. Floats are the shortest decimal numbers that round to them; pairs
+//! of halves are hexadecimal. Source: Shen 2021 records operator and operands of each arithmetic
+//! operation.
 
 use std::io::{self, Write};
 use std::sync::Arc;

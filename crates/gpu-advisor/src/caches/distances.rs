@@ -1,5 +1,5 @@
-//! [`CacheDistances`]: exact reuse distances of lines in the order of the cache model, for caches of
-//! any size: one for each SM, one for each SM that others' stores invalidate, and one for all.
+//! [`CacheDistances`]: exact reuse distances of lines in the order of the cache model, for caches
+//! of any size: one for each SM, one for each SM that others' stores invalidate, and one for all.
 //!
 //! A cache of *n* lines with LRU replacement and no sets hits exactly the loads of a distance below
 //! *n*. So the histogram is the hit rate of all sizes at once.
@@ -48,8 +48,9 @@ impl CacheDistances {
 
 /// Measures them, wave by wave.
 ///
-/// Cost: about 0.1 µs for each line of a request and cache. Memory: some 30 bytes for each line and
-/// cache that has seen it; 60 for those with invalidation.
+/// Cost: three exact engines, and two look-ups more for invalidation, for each line of a request.
+/// Memory: that of the engines, for each line and cache that has seen it, and as much again for
+/// invalidation ([`Coherent`]).
 #[derive(Default)]
 pub(crate) struct DistanceMeter {
     /// By SM.

@@ -20,6 +20,7 @@ mod mbarrier;
 mod mbarrier_op;
 mod memory;
 mod mov;
+mod observed;
 mod operands;
 mod routine;
 mod scope;

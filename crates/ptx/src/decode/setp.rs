@@ -379,22 +379,7 @@ impl KernelDecoder<'_> {
         self.observe_alike(ty, &sources)?;
         let mut first = a;
         if let Some(third) = third {
-            let high = opcode.takes("hi");
-            opcode.takes("lo");
-            let half = if high { "mul.hi." } else { "mul.lo." };
-            let name = format!("{half}{}", ty.name());
-            let forms =
-                ops::find(&mut Opcode::new(&name, self.at)).ok_or_else(|| opcode.refused())?;
-            first = self.fresh_slot(ty)?;
-            self.emit_form(
-                forms[0],
-                Slots {
-                    d: first,
-                    a,
-                    b,
-                    ..Slots::default()
-                },
-            )?;
+            first = self.product(opcode, a, b)?;
             b = third;
         }
         let p = match self.carry {
@@ -424,5 +409,23 @@ impl KernelDecoder<'_> {
             )?;
         }
         Ok(())
+    }
+    /// A register with the lower or upper half of a product.
+    fn product(&mut self, opcode: &mut Opcode<'_>, a: u32, b: u32) -> Result<u32, PtxError> {
+        let ty = opcode.ty();
+        let high = opcode.takes("hi");
+        opcode.takes("lo");
+        let half = if high { "mul.hi." } else { "mul.lo." };
+        let name = format!("{half}{}", ty.name());
+        let forms = ops::find(&mut Opcode::new(&name, self.at)).ok_or_else(|| opcode.refused())?;
+        let d = self.fresh_slot(ty)?;
+        let slots = Slots {
+            d,
+            a,
+            b,
+            ..Slots::default()
+        };
+        self.emit_form(forms[0], slots)?;
+        Ok(d)
     }
 }

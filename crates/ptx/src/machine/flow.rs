@@ -27,8 +27,9 @@ pub struct FlowCounts {
     /// Other instructions under a guard (`@%p st.global`): what compilers often make of a short
     /// `if`. Lanes stay together, and those whose guard does not hold do nothing.
     pub predicated: Vec<BranchFlow>,
-    /// All instructions of those blocks, but those for which there is nothing to do here: fences, prefetches, hints, and waits for bulk copies. In a launch that was
-    /// stopped, the basic blocks that warps were in count to their ends.
+    /// All instructions of those blocks, but those for which there is nothing to do here: fences,
+    /// prefetches, hints, and waits for bulk copies. In a launch that was stopped, the basic blocks
+    /// that warps were in count to their ends.
     pub instructions: Vec<InstructionFlow>,
 }
 

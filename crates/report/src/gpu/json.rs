@@ -1,10 +1,10 @@
 //! [`gpu_json`]: a run of a GPU program as JSON, schema `reuselens-gpu/1`.
 
 use reuselens_gpu_advisor::{
-    BankCounts, BypassReport, CacheCounts, ClassCounts, ConfiguredLaunches, DegreeHistograms,
-    GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric, LocalCounts, MappingReport,
-    ObjectReport, OrderCounts, ReuseCounts, ReuseReport, ReuseSums, SharedArrayReport, SiteReport,
-    metrics,
+    BankCounts, BranchReport, BypassReport, CacheCounts, ClassCounts, ConfiguredLaunches,
+    DegreeHistograms, GlobalCounts, HeatMap, InstructionMix, KernelReport, LaunchMetric,
+    LocalCounts, MappingReport, ObjectReport, OrderCounts, ReuseCounts, ReuseReport, ReuseSums,
+    SharedArrayReport, SiteReport, metrics,
 };
 use reuselens_locality::Log2Histogram;
 use reuselens_warp::{DeviceCall, Extent, InstructionClass};
@@ -189,44 +189,88 @@ fn kernel(report: &KernelReport) -> Value {
         })),
         "bypass": report.bypass.as_ref().map(bypass),
         "mapping": report.mapping.as_ref().map(mapping),
-        "blocks": report.branches.basic_blocks.iter().map(|block| json!({
-            "block": block.block,
-            "place": &*block.place,
-            "calls": device_calls(&block.calls),
-            "executions": block.executions,
-            "divergent": block.divergent,
-        })).collect::<Vec<_>>(),
-        "branches": report.branches.branches.iter().map(|branch| json!({
-            "branch": branch.branch,
-            "place": &*branch.place,
-            "calls": device_calls(&branch.calls),
-            "executions": branch.executions,
-            "splits": branch.splits,
-            "lanes": branch.lanes,
-        })).collect::<Vec<_>>(),
-        "guarded": report.branches.guarded.iter().map(|it| json!({
-            "instruction": it.instruction,
-            "place": &*it.place,
-            "calls": device_calls(&it.calls),
-            "executions": it.executions,
-            "lanes": it.lanes,
-            "lanes_off": it.lanes_off,
-        })).collect::<Vec<_>>(),
-        "instructions": report.branches.instructions.iter().map(|it| json!({
-            "instruction": it.instruction,
-            "place": &*it.place,
-            "column": it.column,
-            "calls": device_calls(&it.calls),
-            "ptx_line": it.ptx_line,
-            "text": &*it.text,
-            "class": it.class.name(),
-            "warps": it.counts.warps,
-            "threads": it.counts.threads,
-        })).collect::<Vec<_>>(),
+        "blocks": basic_blocks(&report.branches),
+        "branches": branches(&report.branches),
+        "guarded": guarded(&report.branches),
+        "instructions": instructions(&report.branches),
         "shared_arrays": shared_arrays(&report.shared_arrays),
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),
     })
+}
+
+/// Executions of basic blocks.
+fn basic_blocks(report: &BranchReport) -> Vec<Value> {
+    report
+        .basic_blocks
+        .iter()
+        .map(|block| {
+            json!({
+                "block": block.block,
+                "place": &*block.place,
+                "calls": device_calls(&block.calls),
+                "executions": block.executions,
+                "divergent": block.divergent,
+            })
+        })
+        .collect()
+}
+
+/// Executions of branches.
+fn branches(report: &BranchReport) -> Vec<Value> {
+    report
+        .branches
+        .iter()
+        .map(|branch| {
+            json!({
+                "branch": branch.branch,
+                "place": &*branch.place,
+                "calls": device_calls(&branch.calls),
+                "executions": branch.executions,
+                "splits": branch.splits,
+                "lanes": branch.lanes,
+            })
+        })
+        .collect()
+}
+
+/// Executions of instructions under a guard.
+fn guarded(report: &BranchReport) -> Vec<Value> {
+    report
+        .guarded
+        .iter()
+        .map(|it| {
+            json!({
+                "instruction": it.instruction,
+                "place": &*it.place,
+                "calls": device_calls(&it.calls),
+                "executions": it.executions,
+                "lanes": it.lanes,
+                "lanes_off": it.lanes_off,
+            })
+        })
+        .collect()
+}
+
+/// Executions of all instructions.
+fn instructions(report: &BranchReport) -> Vec<Value> {
+    report
+        .instructions
+        .iter()
+        .map(|it| {
+            json!({
+                "instruction": it.instruction,
+                "place": &*it.place,
+                "column": it.column,
+                "calls": device_calls(&it.calls),
+                "ptx_line": it.ptx_line,
+                "text": &*it.text,
+                "class": it.class.name(),
+                "warps": it.counts.warps,
+                "threads": it.counts.threads,
+            })
+        })
+        .collect()
 }
 
 /// Executions by class, of those that were executed.

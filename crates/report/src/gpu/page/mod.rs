@@ -92,24 +92,8 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     kernel_table(&mut out, summed);
     mix(&mut out, summed);
     configurations(&mut out, kernels);
-    page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
-        memory_chart::write(out, summed);
-    });
-    page::picture(
-        &mut out,
-        "reuse",
-        "Reuse and divergence",
-        DISTANCES,
-        |out| {
-            bars::write(out, run, &kernels[..kernels.len().min(PICTURED)]);
-        },
-    );
-    if !sizes.is_empty() {
-        let about = ("caches", cache_sizes::TITLE, cache_sizes::LEGEND);
-        let heads = cache_sizes::heads();
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        section(&mut out, about, &heads, sizes, &cache_sizes::WORDS);
-    }
+    pictures(&mut out, summed);
+    caches(&mut out, sizes);
     source::write(&mut out, summed.sectors(), &files);
     objects(&mut out, summed);
     if !heated.is_empty() {
@@ -132,6 +116,28 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     }
     page::end(&mut out, "{}");
     out
+}
+
+/// Appends the chart of memories, and the bars of each kernel.
+fn pictures(out: &mut String, summed: &SummedRun<'_>) {
+    page::picture(out, "memory", "Where data moved", MEMORY, |out| {
+        memory_chart::write(out, summed);
+    });
+    let kernels = &summed.kernels[..summed.kernels.len().min(PICTURED)];
+    page::picture(out, "reuse", "Reuse and divergence", DISTANCES, |out| {
+        bars::write(out, summed.run, kernels);
+    });
+}
+
+/// Appends the table of caches of any size, if it has rows.
+fn caches(out: &mut String, rows: Vec<Vec<String>>) {
+    if rows.is_empty() {
+        return;
+    }
+    let about = ("caches", cache_sizes::TITLE, cache_sizes::LEGEND);
+    let heads = cache_sizes::heads();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    section(out, about, &heads, rows, &cache_sizes::WORDS);
 }
 
 /// Appends the bar at the top, with links to the sections that exist.

@@ -89,9 +89,9 @@ fn instructions_of_several_kernels_are_apart() {
     run.kernels[1].kernel = "other<int>".to_owned();
     let page = page_with_source(&run);
     for kernel in ["scale&lt;float&gt;", "other&lt;int&gt;"] {
-        let head = format!("<tr class=\"ptx gap\"><td colspan=\"");
+        let head = "<tr class=\"ptx gap\"><td colspan=\"";
         assert!(
-            page.contains(&head) && page.contains(&format!("\">{kernel}</td></tr>")),
+            page.contains(head) && page.contains(&format!("\">{kernel}</td></tr>")),
             "{page}"
         );
     }
