@@ -127,11 +127,10 @@ impl RunNames {
                     call_path,
                     message,
                     object: address.and_then(|address| near(objects, address)),
+                    is_refused: false,
+                    count: 1,
                 };
-                let faults = &mut self.ledger.faults;
-                if faults.len() < MAX_ENTRIES && !faults.contains(&fault) {
-                    faults.push(fault);
-                }
+                fault.count_in(&mut self.ledger.faults, MAX_ENTRIES);
             }
         }
     }

@@ -13,7 +13,16 @@ use crate::options::PROFILE_EXPORTS;
 
 /// The arguments that name files to write, with [`PROFILE_EXPORTS`]; every other one may name a
 /// file to read.
-const OUTPUTS: [&str; 7] = ["output", "json", "html", "o", "hgr", "markdown", "sarif"];
+const OUTPUTS: [&str; 8] = [
+    "output",
+    "json",
+    "html",
+    "o",
+    "hgr",
+    "markdown",
+    "sarif",
+    "arithmetic",
+];
 
 /// Protects all that is given to be read, `--force` or not.
 ///

@@ -269,13 +269,95 @@ fn error_of_a_kernel_reaches_the_program_and_a_warning_names_the_line() {
     // The object is the one that the access missed, with the line that allocates it.
     let done = done.prints(&[
         "an illegal memory access was encountered",
-        "Stopped kernels",
+        "Stopped and refused kernels",
         "called by main (",
         "scale.cu:18)",
         "nearest object: data (cudaMalloc, scale.cu:15)",
     ]);
     assert!(place.text("scale.html").contains("nearest object: data"));
     done.says(&["block (16, 0, 0)", "scale.cu:7", "out of bounds"]);
+}
+
+/// A kernel that cannot run here, and launches that do not fit.
+const REFUSED: &str = r#"
+#include <cstdio>
+__global__ void strange(int *out) {
+    asm volatile("frob.s32 0;");
+    out[0] = 1;
+}
+__global__ void plain(int *out) { out[threadIdx.x] = 2; }
+int main() {
+    int *out;
+    cudaMalloc(&out, 4096);
+    for (int i = 0; i < 2; i++)
+        strange<<<1, 1>>>(out);
+    for (int i = 0; i < 3; i++)
+        plain<<<1, 2000>>>(out);
+    plain<<<1, 32, 1 << 17>>>(out);
+    plain<<<1, 32>>>(out);
+    cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn launches_that_were_refused_are_in_the_report() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    if !has(&nvcc) {
+        return;
+    }
+    let place = Place::new();
+    place.write("refused.cu", REFUSED);
+    // PTX alone: what is strange in it is not looked at.
+    let mut compile = Command::new(nvcc);
+    compile
+        .args([
+            "-g",
+            "-lineinfo",
+            "-gencode",
+            "arch=compute_80,code=compute_80",
+            "-o",
+        ])
+        .args([place.path("refused"), place.path("refused.cu")]);
+    Done::of(&mut compile).succeeds();
+    let done = place.run(&["profile", "--", "./refused"]).succeeds();
+    done.prints(&["Stopped and refused kernels", "refused.cu:4", "3 times"]);
+    let run = place.json("refused.rlgpu").0;
+    let faults = run["faults"].as_array().unwrap();
+    let found = |part: &str, kernel: &str, count: u64, line: &str| {
+        let has = |fault: &&serde_json::Value| fault["message"].as_str().unwrap().contains(part);
+        let fault = faults.iter().find(has);
+        let fault = fault.unwrap_or_else(|| panic!("{part}: {faults:#?}"));
+        assert!(
+            fault["kernel"].as_str().unwrap().contains(kernel),
+            "{fault}"
+        );
+        assert_eq!(
+            (&fault["refused"], &fault["count"]),
+            (&true.into(), &count.into())
+        );
+        assert!(fault["facts"].to_string().contains(line), "{fault}");
+    };
+    found(
+        "kernel strange(int*) is refused: ",
+        "strange",
+        2,
+        "refused.cu:12",
+    );
+    found(
+        "a block of 2000 x 1 x 1 threads",
+        "plain",
+        3,
+        "refused.cu:14",
+    );
+    found(
+        "adds 131072 bytes of shared memory",
+        "plain",
+        1,
+        "refused.cu:15",
+    );
+    assert_eq!(faults.len(), 3, "{faults:#?}");
+    let page = place.text("refused.html");
+    assert!(page.contains("refused.cu:4 (PTX line") && page.contains("2000 x 1 x 1"));
 }
 
 #[test]

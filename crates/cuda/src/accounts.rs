@@ -374,18 +374,19 @@ impl Accounts {
         }
     }
 
-    fn failed(&mut self, kernel: &str, call_path: u32, fault: &CudaFault) {
+    /// A kernel was stopped, or was refused before it could run.
+    pub fn failed(&mut self, kernel: &str, call_path: u32, fault: &CudaFault) {
         let object = fault.address.and_then(|address| self.near(address));
         let fault = LaunchFault {
             kernel: kernel.to_owned(),
             call_path,
             message: fault.message.clone(),
             object,
+            // Only kernels that have begun to run end all work of their program.
+            is_refused: !fault.status.is_fatal(),
+            count: 1,
         };
-        let faults = &mut self.ledger.faults;
-        if faults.len() < MAX_FAULTS && !faults.contains(&fault) {
-            faults.push(fault);
-        }
+        fault.count_in(&mut self.ledger.faults, MAX_FAULTS);
     }
 
     /// The object at an address, or before it, or after it: the order in which the interpreter's
@@ -498,7 +499,11 @@ mod tests {
         assert_eq!(ledger.copies.len(), 2);
         let launch = &ledger.launches[0];
         assert_eq!((launch.launches, launch.failed), (1, 2));
-        assert_eq!((ledger.faults.len(), ledger.faults[0].object), (1, Some(1)));
+        let [stopped] = &ledger.faults[..] else {
+            panic!("{:?}", ledger.faults)
+        };
+        let found = (stopped.object, stopped.is_refused, stopped.count);
+        assert_eq!(found, (Some(1), false, 2));
     }
 
     #[test]

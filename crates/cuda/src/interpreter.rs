@@ -208,7 +208,8 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                     let what = format!("the device code has no kernel {}", readable(name));
                     return Err(CudaFault::new(Status::INVALID_FUNCTION, what));
                 }
-                let kernel = self.device.kernel(loaded, name, &self.options)?;
+                let kernel = self.device.kernel(loaded, name, &self.options);
+                let kernel = kernel.map_err(|error| refused_kernel(name, error))?;
                 let plain = Options {
                     flow: false,
                     arithmetic: false,
@@ -336,6 +337,15 @@ fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
             });
             Ok(PtxModule::link(modules.collect::<Result<_, _>>()?))
         }
+    }
+}
+
+/// A kernel that cannot be run here.
+fn refused_kernel(name: &str, error: DeviceError) -> CudaFault {
+    let fault = CudaFault::from(error);
+    CudaFault {
+        message: format!("kernel {} is refused: {}", readable(name), fault.message),
+        ..fault
     }
 }
 

@@ -80,6 +80,8 @@ numbered! {
     /// The block around an address. Fields: address. Answer: where it begins, its bytes, and a
     /// number that no other block had or will have; no bytes if there is none.
     Around,
+    /// A launch does not fit the kernel or the device. Fields: kernel. Bytes: why.
+    Refused,
     /// Something that is not provided was called. Bytes: its name.
     Missing,
     /// Report: a file that the program has mapped, or a function of one that an interpreter runs.

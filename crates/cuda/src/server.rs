@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use reuselens_gpu_advisor::Ledger;
+use reuselens_ptx::readable;
 
 use crate::accounts::Accounts;
 use crate::client_names::{ClientNames, allocated_by};
@@ -251,11 +252,7 @@ impl<D: Device> Served<D> {
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => numbers(&[self.load(&request.bytes)?]),
             Operation::Unload => self.unload(field(0), call_path).and_then(|()| numbers(&[])),
-            Operation::Kernel => {
-                let (number, info) = device.kernel(field(0), &request.text())?;
-                self.kernels.entry(number).or_insert_with(|| request.text());
-                Ok(described((number, info)))
-            }
+            Operation::Kernel => self.kernel(field(0), &request.text(), call_path),
             Operation::Variable => {
                 let (address, bytes) = device.variable(field(0), &request.text())?;
                 numbers(&[address, bytes])
@@ -265,6 +262,10 @@ impl<D: Device> Served<D> {
                 Ok((Vec::new(), self.device.take_printed()))
             }
             Operation::Around => numbers(&self.accounts.block_around(field(0)).unwrap_or_default()),
+            Operation::Refused => {
+                self.refuse(field(0), call_path, &request.text());
+                numbers(&[])
+            }
             Operation::Missing => {
                 self.refused.count(request.text());
                 numbers(&[])
@@ -391,6 +392,36 @@ impl<D: Device> Served<D> {
                 .launched(launch.kernel, name, call_path, outcome);
         }
         outcome
+    }
+
+    /// Makes a kernel ready; what is known of it.
+    fn kernel(
+        &mut self,
+        module: u64,
+        name: &str,
+        call_path: u32,
+    ) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
+        let found = self.device.kernel(module, name);
+        if let Err(fault) = &found
+            && fault.status == Status::INVALID_PTX
+        {
+            self.accounts.failed(name, call_path, fault);
+        }
+        let (number, info) = found?;
+        let names = &mut self.kernels;
+        names.entry(number).or_insert_with(|| name.to_owned());
+        Ok(described((number, info)))
+    }
+
+    /// A launch of a kernel that the program's side has refused, and why.
+    fn refuse(&mut self, kernel: u64, call_path: u32, why: &str) {
+        if let Some(name) = self.kernels.get(&kernel) {
+            let message = format!("a launch of kernel {} is refused: {why}", readable(name));
+            // The program has the status already.
+            let fault = CudaFault::new(Status::INVALID_CONFIGURATION, message.clone());
+            self.accounts.failed(name, call_path, &fault);
+            self.remember(message);
+        }
     }
 
     fn fill(&mut self, request: &Message) -> Result<(), CudaFault> {

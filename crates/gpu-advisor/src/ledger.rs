@@ -267,6 +267,26 @@ pub struct LaunchFault {
     /// The object that it missed or misused, as an index in [`Ledger::objects`], if it was an
     /// access to global memory and an object is near.
     pub object: Option<u32>,
+    /// It was refused: no instruction of the kernel ran.
+    pub is_refused: bool,
+    /// How often that happened.
+    pub count: u64,
+}
+
+impl LaunchFault {
+    /// Counts the fault: once more if the list has it, else as its last. `most` bounds the list.
+    pub fn count_in(self, faults: &mut Vec<LaunchFault>, most: usize) {
+        let key = |fault: &LaunchFault| LaunchFault {
+            count: 0,
+            ..fault.clone()
+        };
+        let own = key(&self);
+        if let Some(known) = faults.iter_mut().find(|fault| key(fault) == own) {
+            known.count += self.count;
+        } else if faults.len() < most {
+            faults.push(self);
+        }
+    }
 }
 
 /// What the host side of a run did with a device.
@@ -284,7 +304,7 @@ pub struct Ledger {
     pub fills: Vec<FillSum>,
     /// Launches, in the order of the first of each.
     pub launches: Vec<LaunchSum>,
-    /// What stopped kernels, each message once.
+    /// What stopped kernels, and launches that were refused, each message once.
     pub faults: Vec<LaunchFault>,
     /// Whether there were more call paths, objects or sums than are kept. What is beyond counts for
     /// number 0, or not at all.

@@ -1,6 +1,8 @@
 //! [`PtxError`]: what is wrong with PTX before anything runs, with its [`Position`] in the text.
 //! What goes wrong while a kernel runs is `KernelError` in `machine::fault`.
 
+use std::sync::Arc;
+
 /// A place in a PTX file. Lines and columns count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -31,11 +33,13 @@ const SHOWN: usize = 100;
 
 /// PTX that cannot be read, or that this interpreter does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{position}: {message}", in_file(file))]
+#[error("{}{}: {message}", in_file(file), place(*position, line))]
 pub struct PtxError {
     position: Position,
-    file: Option<String>,
-    message: String,
+    file: Option<Box<str>>,
+    /// The line of the source, as `file:line`.
+    line: Option<Arc<str>>,
+    message: Box<str>,
     unsupported: bool,
 }
 
@@ -44,7 +48,8 @@ impl PtxError {
         PtxError {
             position,
             file: None,
-            message: message.into(),
+            line: None,
+            message: message.into().into(),
             unsupported: false,
         }
     }
@@ -59,7 +64,18 @@ impl PtxError {
 
     /// The same, in one of several linked files.
     pub(crate) fn in_file(self, file: Option<String>) -> PtxError {
-        PtxError { file, ..self }
+        PtxError {
+            file: file.map(String::into_boxed_str),
+            ..self
+        }
+    }
+
+    /// The same, with the line of the source that it is about.
+    pub(crate) fn at_line(self, line: Arc<str>) -> PtxError {
+        PtxError {
+            line: Some(line),
+            ..self
+        }
     }
 
     /// The same, in the file of that number among those that are linked.
@@ -97,9 +113,16 @@ impl PtxError {
     }
 }
 
-fn in_file(file: &Option<String>) -> String {
+fn in_file(file: &Option<Box<str>>) -> String {
     file.as_ref()
         .map_or_else(String::new, |file| format!("{file}, "))
+}
+
+fn place(position: Position, line: &Option<Arc<str>>) -> String {
+    match line {
+        Some(line) => format!("{line} (PTX {position})"),
+        None => position.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -574,6 +574,30 @@ ret;
     assert_eq!(panic.downcast_ref(), Some(&3_u32));
 }
 
+/// With the line of the source, as far as the PTX has lines, of functions in their places too.
+#[test]
+fn refused_instruction_names_the_line_of_the_source() {
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.file 1 \"k.cu\"\n\
+        .func f() {\n.loc 1 3 5\nfrob.s32 1;\nret;\n}\n.visible .entry child() { ret; }\n\
+        .visible .entry k() {\n.loc 1 8 5\ncall f;\nret;\n}\n\
+        .visible .entry launches() { .reg .b64 %x<2>;\n.loc 1 12 5\nmov.u64 %x1, child;\nret; }\n\
+        .visible .entry bare() {\nfrob.s32 1;\nret; }\n";
+    let mut device = Device::new();
+    let module = device.load(PtxModule::parse(text).unwrap()).unwrap();
+    for (kernel, expected) in [
+        ("k", "k.cu:3 (PTX line 7, column 1): `frob.s32`"),
+        (
+            "launches",
+            "k.cu:12 (PTX line 18, column 1): kernels cannot launch kernels here",
+        ),
+        ("bare", "line 21, column 1: `frob.s32`"),
+    ] {
+        let error = device.kernel(&module, kernel, &Options::default());
+        let message = error.unwrap_err().to_string();
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
 /// What one kernel of a file cannot do is no error of the others: each of these is in the file, or
 /// in the kernel `bad` and what it calls.
 #[test]

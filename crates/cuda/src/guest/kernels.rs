@@ -5,6 +5,7 @@ use std::ffi::c_void;
 
 use super::Dim3;
 use super::call_paths;
+use super::connection::ask;
 use super::devices;
 use super::errors::returned;
 use super::managed;
@@ -82,29 +83,53 @@ pub extern "C" fn __cudaGetKernel(to: *mut usize, host: usize) -> u32 {
     }
 }
 
-/// What CUDA says of a launch before it begins.
-fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Status> {
+/// What CUDA says of a launch before it begins, and why.
+fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), (Status, String)> {
     let [x, y, z] = <[u64; 3]>::from(configuration.block);
     let [columns, rows, layers] = <[u64; 3]>::from(configuration.grid);
-    let threads = x * y * z;
-    let fits = (1..=kernel.max_threads).contains(&threads)
-        && z <= 64
-        && (1..=0x7fff_ffff).contains(&columns)
+    let (threads, most) = (x * y * z, kernel.max_threads);
+    if !(1..=most).contains(&threads) || z > 64 {
+        let why = format!(
+            "a block of {x} x {y} x {z} threads; from 1 to {most} are possible for it, and up to 64 in the third direction"
+        );
+        return Err((Status::INVALID_CONFIGURATION, why));
+    }
+    let has_blocks = (1..=0x7fff_ffff).contains(&columns)
         && (1..=0xffff).contains(&rows)
         && (1..=0xffff).contains(&layers);
-    if !fits {
-        return Err(Status::INVALID_CONFIGURATION);
+    if !has_blocks {
+        let why = format!(
+            "a grid of {columns} x {rows} x {layers} blocks; from 1 to 2147483647 x 65535 x 65535 are possible"
+        );
+        return Err((Status::INVALID_CONFIGURATION, why));
     }
-    if configuration.shared_bytes as u64 > kernel.permitted_bytes {
-        return Err(Status::INVALID_VALUE);
+    let bytes = configuration.shared_bytes as u64;
+    if bytes > kernel.permitted_bytes {
+        let why = format!(
+            "it adds {bytes} bytes of shared memory, and {} are permitted; permit more, up to {} (cudaFuncSetAttribute with cudaFuncAttributeMaxDynamicSharedMemorySize)",
+            kernel.permitted_bytes,
+            (MAX_SHARED_OPTIN as u64).saturating_sub(kernel.shared_bytes)
+        );
+        return Err((Status::INVALID_VALUE, why));
     }
     let room = blocks_of_sm(kernel, threads as usize, configuration.shared_bytes) as u64
         * MULTIPROCESSORS as u64;
-    if configuration.is_cooperative && columns * rows * layers > room {
-        Err(Status::COOPERATIVE_TOO_LARGE)
-    } else {
-        Ok(())
+    let blocks = columns * rows * layers;
+    if configuration.is_cooperative && blocks > room {
+        let why = format!(
+            "a cooperative launch of {blocks} blocks, of which {room} fit the device at one time"
+        );
+        return Err((Status::COOPERATIVE_TOO_LARGE, why));
     }
+    Ok(())
+}
+
+/// Tells the report of a launch that does not fit.
+fn report_refused(kernel: &ReadyKernel, why: String) {
+    let mut request = Message::with_bytes(Operation::Refused, &[kernel.number], why.into_bytes());
+    request.call_path = call_paths::here();
+    // What the program gets is the launch's own error.
+    let _ = ask(&request);
 }
 
 pub fn launch(
@@ -144,7 +169,10 @@ pub fn launch_with(
     params: impl FnOnce(&ReadyKernel) -> Result<Vec<u8>, Status>,
 ) -> Result<(), Status> {
     let kernel = modules::kernel(host)?;
-    check(&kernel, &configuration)?;
+    if let Err((status, why)) = check(&kernel, &configuration) {
+        report_refused(&kernel, why);
+        return Err(status);
+    }
     let mut params = params(&kernel)?;
     managed::translate(&mut params);
     let mut fields = vec![kernel.number];

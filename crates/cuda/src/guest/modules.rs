@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 
 use super::blocks;
+use super::call_paths;
 use super::connection::{ask, own_process};
 use super::lock;
 use super::machine_code;
@@ -222,7 +223,8 @@ pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     let named = registry.kernels.get(&host).cloned();
     let named = named.ok_or(Status::INVALID_FUNCTION)?;
     let module = registry.load(named.module)?;
-    let request = Message::with_bytes(Operation::Kernel, &[module], named.name);
+    let mut request = Message::with_bytes(Operation::Kernel, &[module], named.name);
+    request.call_path = call_paths::here();
     let answer = ask(&request)?;
     let numbers: Vec<usize> = answer
         .bytes

@@ -151,6 +151,14 @@ impl<'a> KernelDecoder<'a> {
         PtxError::unsupported(self.at, what)
     }
 
+    /// An error of the instruction being decoded, with the line of the source that it is of.
+    pub fn with_line(&self, error: PtxError) -> PtxError {
+        match self.lines.current() {
+            Some(line) if error.position() == self.at => error.at_line(line.text),
+            _ => error,
+        }
+    }
+
     /// Adds an operation of the current instruction, under its guard.
     pub fn emit(&mut self, code: Code, slots: Slots) -> Result<(), PtxError> {
         if self.kernel.ops.len() >= MOST_OPS {

@@ -83,16 +83,7 @@ fn decode_body(
         return Err(error.clone());
     }
     let mut decoder = KernelDecoder::new(ast, symbols, options, function);
-    let body = function.body.as_deref().unwrap_or_default();
-    decoder.frames.push(BodyScope {
-        scopes: vec![Scope::default()],
-        end: None,
-    });
-    parameters(&mut decoder, function)?;
-    decoder.body(body)?;
-    let end = decoder.at;
-    decoder.begin(end, "exit", || "exit;".to_owned());
-    decoder.emit(Code::Exit, Default::default())?;
+    own_body(&mut decoder, function).map_err(|error| decoder.with_line(error))?;
     decoder.kernel.local_bytes = decoder.local_bytes;
     decoder.routines()?;
     let mut kernel = decoder.finish()?;
@@ -101,6 +92,19 @@ fn decode_body(
         flow::instrument(&mut kernel, &graph);
     }
     Ok(kernel)
+}
+
+/// The statements of the kernel itself, with functions that are put in the place of their calls.
+fn own_body(decoder: &mut KernelDecoder<'_>, function: &FunctionAst) -> Result<(), PtxError> {
+    decoder.frames.push(BodyScope {
+        scopes: vec![Scope::default()],
+        end: None,
+    });
+    parameters(decoder, function)?;
+    decoder.body(function.body.as_deref().unwrap_or_default())?;
+    let end = decoder.at;
+    decoder.begin(end, "exit", || "exit;".to_owned());
+    decoder.emit(Code::Exit, Default::default())
 }
 
 /// Where the parameters of a kernel are, one after the other, and the bytes of all of them.

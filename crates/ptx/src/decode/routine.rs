@@ -211,6 +211,7 @@ impl<'a> KernelDecoder<'a> {
             self.kernel.routines[number as usize].entry = entry;
             let done = self.routine_body(function);
             if let Err(error) = done {
+                let error = self.with_line(error);
                 self.instead_of_body(number, function, &error)?;
                 failed.push((number, error));
             }

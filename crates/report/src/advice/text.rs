@@ -7,6 +7,7 @@ use reuselens_advisor::Unknown;
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
+use crate::gpu::STOPPED_HEADING;
 use crate::text::{Paint, TextStyle, heading, wrap};
 
 /// Findings that a summary of a profile shows, and stopped kernels that come before findings.
@@ -137,12 +138,12 @@ impl FindingWriter<'_> {
         }
     }
 
-    /// Kernels that were stopped: a fault is to be mended before anything else.
+    /// Kernels that were stopped or refused: a fault is to be mended before anything else.
     fn stopped(&self, out: &mut String, report: &AdviceReport<'_>) {
         if report.stopped.is_empty() {
             return;
         }
-        heading(out, "Stopped kernels", "", self.width, self.paint);
+        heading(out, STOPPED_HEADING, "", self.width, self.paint);
         for stopped in report.stopped.iter().take(FIRST) {
             let message = wrap(&stopped.message, self.width, 3);
             let _ = writeln!(out, "   {}", self.paint.ink(TextStyle::Warn, &message));

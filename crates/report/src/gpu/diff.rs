@@ -46,7 +46,7 @@ impl StoredGpuRun {
             if !run.faults.is_empty() {
                 let kernels = noun(run.faults.len() as u64, "kernel was", "kernels were");
                 unlike.push(format!(
-                    "{kernels} stopped in the run {when}: its sums are too small."
+                    "{kernels} stopped or refused in the run {when}: its sums are too small."
                 ));
             }
             if run.unanalysed_launches > 0 {

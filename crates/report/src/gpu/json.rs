@@ -596,6 +596,8 @@ fn faults(run: &GpuRun) -> Value {
                 "call_path": fault.call_path,
                 "message": fault.message,
                 "object": fault.object,
+                "refused": fault.is_refused,
+                "count": fault.count,
                 "facts": run.fault_facts(fault),
             })
         })

@@ -95,7 +95,7 @@ pub struct GpuRun {
 }
 
 impl GpuRun {
-    /// Whether a fault stopped kernels.
+    /// Whether kernels were stopped, or launches refused.
     pub(crate) fn is_stopped(&self) -> bool {
         !self.ledger.faults.is_empty()
     }
@@ -127,6 +127,9 @@ impl GpuRun {
     /// that is known.
     fn fault_facts(&self, fault: &LaunchFault) -> Vec<String> {
         let mut facts = Vec::new();
+        if fault.count > 1 {
+            facts.push(format!("{} times", fault.count));
+        }
         if !self.calls(fault.call_path).is_empty() {
             facts.push(format!("called by {}", self.path_text(fault.call_path)));
         }
@@ -233,7 +236,10 @@ const STREAM_MIX: &str = "A stream has the instructions that access memory only.
 
 /// What findings are worth where kernels were stopped.
 pub(crate) const STOPPED: &str =
-    "Kernels were stopped, and rules apply only to what ran before that.";
+    "Kernels were stopped or refused, and rules apply only to what ran.";
+
+/// What is above the list of those.
+pub(crate) const STOPPED_HEADING: &str = "Stopped and refused kernels";
 
 /// What addresses of no known object are called.
 const UNKNOWN_OBJECT: &str = "(unknown memory)";

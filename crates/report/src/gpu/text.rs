@@ -5,7 +5,10 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, ObjectSum};
-use super::{GpuRun, RunOrigin, STOPPED, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
+use super::{
+    GpuRun, RunOrigin, STOPPED, STOPPED_HEADING, STREAM_MIX, ShortNames, SummedRun, cache_sizes,
+    rows,
+};
 use crate::advice::PlaceNames;
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
@@ -77,7 +80,7 @@ impl Writer<'_> {
         if faults.is_empty() {
             return;
         }
-        heading(out, "Stopped kernels", "", self.width, self.paint);
+        heading(out, STOPPED_HEADING, "", self.width, self.paint);
         for fault in faults.iter().take(self.top) {
             let message = wrap(&fault.message, self.width, 2);
             let _ = writeln!(out, "  {message}");

@@ -607,7 +607,7 @@ fn difference_states_what_else_differs() {
     for part in [
         "capability 9.0, then compute capability 3.5",
         "hit rates are not comparable",
-        "1 kernel was stopped in the run after",
+        "1 kernel was stopped or refused in the run after",
     ] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -626,6 +626,8 @@ fn fault() -> LaunchFault {
         call_path: 0,
         message: "scale: stopped".to_owned(),
         object: None,
+        is_refused: false,
+        count: 1,
     }
 }
 
@@ -666,7 +668,7 @@ fn stopped_kernels_leave_open_what_to_change() {
     );
     // The fault comes first, of the file too.
     assert!(
-        advice.starts_with("Stopped kernels\n   scale: stopped\n"),
+        advice.starts_with("Stopped and refused kernels\n   scale: stopped\n"),
         "{advice}"
     );
     let file = GpuFindings::from(stored(&stopped));
