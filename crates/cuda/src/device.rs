@@ -196,6 +196,12 @@ pub trait Device: Send {
     /// A launch that does not fit, and whatever stopped the kernel.
     fn launch(&mut self, launch: &KernelLaunch, context: &LaunchContext) -> Result<(), CudaFault>;
 
+    /// Sets the bytes of the heap that kernels allocate from.
+    ///
+    /// # Errors
+    /// If a kernel that allocates has been launched already, or there is not so much memory.
+    fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault>;
+
     /// Takes what kernels have printed since this was last called.
     fn take_printed(&mut self) -> Vec<u8>;
 

@@ -304,6 +304,22 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         }
     }
 
+    fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault> {
+        let left = self.device.left();
+        if bytes > left {
+            let what = format!(
+                "a heap of {bytes} bytes for kernels is asked for (cudaLimitMallocHeapSize), and {left} of the device's memory are left"
+            );
+            return Err(CudaFault::new(Status::MEMORY_ALLOCATION, what));
+        }
+        if self.device.set_heap(bytes) {
+            Ok(())
+        } else {
+            let what = "the heap of kernels is set (cudaLimitMallocHeapSize) after a kernel that allocates was launched; set it before";
+            Err(CudaFault::new(Status::INVALID_VALUE, what))
+        }
+    }
+
     fn take_printed(&mut self) -> Vec<u8> {
         self.device.take_printed()
     }

@@ -77,6 +77,8 @@ numbered! {
     Reset,
     /// Answer: free and all bytes of the device.
     MemoryInfo,
+    /// Memory that kernels may allocate. Fields: bytes.
+    SetHeap,
     /// The block around an address. Fields: address. Answer: where it begins, its bytes, and a
     /// number that no other block had or will have; no bytes if there is none.
     Around,

@@ -261,6 +261,7 @@ impl<D: Device> Served<D> {
                 self.launch(&launch(request)?, call_path)?;
                 Ok((Vec::new(), self.device.take_printed()))
             }
+            Operation::SetHeap => device.set_heap(field(0)).and_then(|()| numbers(&[])),
             Operation::Around => numbers(&self.accounts.block_around(field(0)).unwrap_or_default()),
             Operation::Refused => {
                 self.refuse(field(0), call_path, &request.text());

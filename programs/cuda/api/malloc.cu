@@ -51,9 +51,10 @@ __global__ void lists(int *sums)
 /* More than the heap has, and memory that a freed piece gives back. */
 __global__ void exhaust(int *result, size_t heap)
 {
-    void *too_much = malloc(2 * heap);
-    result[0] = too_much == nullptr;
+    void *too_much = malloc(2 * heap), *most = malloc(heap / 4 * 3);
+    result[0] = too_much == nullptr && most != nullptr;
     free(too_much);
+    free(most);
     result[1] = 1;
     for (int i = 0; i < 50; i++) {
         void *part = malloc(heap / 4);
@@ -67,6 +68,10 @@ __global__ void exhaust(int *result, size_t heap)
 int main()
 {
     size_t heap = 16 << 20, got;
+    EXPECT_ERROR(cudaDeviceSetLimit(cudaLimitMallocHeapSize, (size_t)1 << 44),
+                 cudaErrorMemoryAllocation);
+    CHECK(cudaDeviceGetLimit(&got, cudaLimitMallocHeapSize));
+    EXPECT(got == 8 << 20, "a heap of %zu bytes", got);
     CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, heap));
     CHECK(cudaDeviceGetLimit(&got, cudaLimitMallocHeapSize));
     EXPECT(got >= heap, "a heap of %zu bytes", got);
@@ -90,8 +95,12 @@ int main()
         EXPECT(host[t] == 20 * t + 190, "thread %d: the list has the sum %d", t, host[t]);
     exhaust<<<1, 1>>>(sums, got);
     CHECK(cudaMemcpy(host, sums, 2 * sizeof *host, cudaMemcpyDeviceToHost));
-    EXPECT(host[0], "malloc gives more than the heap has");
+    EXPECT(host[0], "malloc gives more than the heap has, or not what it has");
     EXPECT(host[1], "malloc gives no memory although all was freed");
+    /* The heap is there now. */
+    EXPECT_ERROR(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 2 * heap), cudaErrorInvalidValue);
+    CHECK(cudaDeviceGetLimit(&got, cudaLimitMallocHeapSize));
+    EXPECT(got == heap, "a heap of %zu bytes", got);
     CHECK(cudaFree(parts));
     CHECK(cudaFree(sums));
     CHECK(cudaFree(aligned));

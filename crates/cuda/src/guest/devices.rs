@@ -106,7 +106,7 @@ pub extern "C" fn cudaDeviceCanAccessPeer(to: *mut i32, number: i32, peer: i32) 
 
 /// The limits of stacks and heaps (`cudaLimit`), by number: of a thread's stack, of the buffer of
 /// `printf`, of the heap of kernels, and those of launches from kernels and of the L2 cache. They
-/// are kept, and bound nothing but the stack.
+/// are kept, and bound nothing but the stack and the heap.
 static LIMITS: Mutex<[usize; 7]> = Mutex::new([1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0]);
 
 /// Bytes of a thread's stack.
@@ -116,13 +116,20 @@ pub fn stack_bytes() -> u64 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {
-    let mut limits = lock(&LIMITS);
-    let known = limits.get_mut(limit as usize);
-    returned(
-        known
-            .map(|known| *known = value)
-            .ok_or(Status::INVALID_VALUE),
-    )
+    const HEAP: u32 = 2;
+    let set = || {
+        let known = lock(&LIMITS).len();
+        if limit as usize >= known {
+            return Err(Status::INVALID_VALUE);
+        }
+        if limit == HEAP {
+            wait()?;
+            ask_number(Operation::SetHeap, &[value as u64])?;
+        }
+        lock(&LIMITS)[limit as usize] = value;
+        Ok(())
+    };
+    returned(set())
 }
 
 #[unsafe(no_mangle)]

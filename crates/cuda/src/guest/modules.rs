@@ -216,15 +216,17 @@ pub fn is_kernel(host: usize) -> bool {
 /// The kernel that the program's code has at an address, ready to be launched.
 pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     own_process()?;
-    let mut registry = lock(&REGISTRY);
-    if let Some(ready) = registry.ready.get(&host) {
+    if let Some(ready) = lock(&REGISTRY).ready.get(&host) {
         return Ok(ready.clone());
     }
+    // Must not be asked for with a lock held.
+    let call_path = call_paths::here();
+    let mut registry = lock(&REGISTRY);
     let named = registry.kernels.get(&host).cloned();
     let named = named.ok_or(Status::INVALID_FUNCTION)?;
     let module = registry.load(named.module)?;
     let mut request = Message::with_bytes(Operation::Kernel, &[module], named.name);
-    request.call_path = call_paths::here();
+    request.call_path = call_path;
     let answer = ask(&request)?;
     let numbers: Vec<usize> = answer
         .bytes
