@@ -204,12 +204,12 @@ fn line_sectors(before: &StoredGpuRun, after: &StoredGpuRun) -> (Sectors, Sector
             .get(kernels)
             .filter(|others| others.len() == lines.len());
         for (at, (_, entry)) in lines.iter().enumerate() {
-            let name = others.map_or(&entry.line, |others| &others[at].1.line);
-            *first.entry(without_folders(name)).or_default() += entry.global.sectors;
+            let named = others.map_or(entry, |others| &others[at].1);
+            *first.entry(line_name(named)).or_default() += entry.global.sectors;
         }
     }
     for (_, entry) in new.into_values().flatten() {
-        *second.entry(without_folders(&entry.line)).or_default() += entry.global.sectors;
+        *second.entry(line_name(entry)).or_default() += entry.global.sectors;
     }
     (first, second)
 }
@@ -229,6 +229,15 @@ fn lines_by_kernel(run: &StoredGpuRun) -> BTreeMap<&[String], Vec<NumberedLine<'
         lines.sort_by_key(|(number, _)| *number);
     }
     lines
+}
+
+/// A line without its folders, which differ between two versions of a program; what has no line by
+/// its kernel.
+fn line_name(entry: &StoredLine) -> String {
+    match &entry.line[..] {
+        "" => format!("(no line) in {}", entry.kernels.join(", ")),
+        line => without_folders(line),
+    }
 }
 
 /// A place without its folders, which differ between two versions of a program.

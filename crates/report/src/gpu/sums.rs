@@ -280,12 +280,13 @@ impl LineSum {
 }
 
 /// The source lines of kernels that access memory or branch, those of most sectors of global memory
-/// first, then those of most wavefronts and branches.
+/// first, then those of most wavefronts and branches. What has no line is together by kernel.
 fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
-    let mut lines: BTreeMap<String, LineSum> = BTreeMap::new();
+    let mut lines: BTreeMap<(String, &str), LineSum> = BTreeMap::new();
     for report in reports {
         let mut sum_of = |line: String, calls: &[DeviceCall], add: &dyn Fn(&mut LineSum)| {
-            let sum = lines.entry(line.clone()).or_default();
+            let kernel = if line.is_empty() { &report.kernel } else { "" };
+            let sum = lines.entry((line.clone(), kernel)).or_default();
             sum.line = line;
             if !sum.kernels.contains(&report.kernel) {
                 sum.kernels.push(report.kernel.clone());

@@ -502,6 +502,29 @@ fn accesses_without_a_line_have_a_row() {
 }
 
 #[test]
+fn accesses_without_a_line_are_together_by_kernel() {
+    let mut run = run(&[128]);
+    run.kernels[0].by_site[1].code.place = String::new();
+    let mut other = run.kernels[0].clone();
+    other.kernel = "another".to_owned();
+    run.kernels.push(other);
+    let text = gpu_text(&SummedRun::of(&run), &OPTIONS);
+    let mut kernels: Vec<&str> = text
+        .lines()
+        .filter_map(|line| {
+            line.trim()
+                .strip_prefix("(no line)")?
+                .split_whitespace()
+                .next()
+        })
+        .collect();
+    kernels.sort_unstable();
+    assert_eq!(kernels, ["another", &run.kernels[0].kernel], "{text}");
+    let difference = gpu_diff(&stored(&run), &stored(&self::run(&[128])), &OPTIONS);
+    assert!(difference.contains("(no line) in another"), "{difference}");
+}
+
+#[test]
 fn csv_rows_have_as_many_cells_as_the_head() {
     let text = gpu_csv(&SummedRun::of(&run(&[128])));
     let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
