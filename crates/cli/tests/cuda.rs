@@ -492,6 +492,11 @@ fn python_that_imports_cuda_runs_and_is_reported_by_its_own_lines() {
     place.write("y.py", PYTHON.replace("import cupy", "import cupi"));
     let forced = place.run(&["profile", "-f", "-q", "--cuda", "--", "python3", "y.py"]);
     forced.succeeds().prints(&["stored 7"]);
+    assert!(
+        place.files().contains(&"y.html".to_owned()),
+        "{:?}",
+        place.files()
+    );
     let host = [
         "profile",
         "--cuda=never",

@@ -116,7 +116,7 @@ fn from_origin(folder: &Path, origin: &Path) -> PathBuf {
 }
 
 /// The files that a script, or the arguments of a program that runs others, name.
-fn named_files(program: &Path, arguments: &[OsString]) -> Vec<PathBuf> {
+pub fn named_files(program: &Path, arguments: &[OsString]) -> Vec<PathBuf> {
     let name = program
         .file_name()
         .and_then(OsStr::to_str)

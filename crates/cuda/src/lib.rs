@@ -90,7 +90,7 @@ pub use params::Params;
 #[cfg(not(reuselens_cuda))]
 pub use program::{CudaUse, cuda_use};
 #[cfg(not(reuselens_cuda))]
-pub use python::{PythonUse, python_use};
+pub use python::{PythonUse, python_name, python_use};
 #[cfg(not(reuselens_cuda))]
 pub use run::{CudaRun, CudaServer, LIBRARY_NAME, RunError, run};
 #[cfg(not(reuselens_cuda))]

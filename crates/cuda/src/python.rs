@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use reuselens_io::{open_regular_file, text_of_bytes};
 
+use crate::command::named_files;
+
 /// Packages whose kernels run here, as far as they do: a module is one of these or in one of these.
 const PACKAGES: [&str; 6] = ["cuda", "cupy", "numba.cuda", "numba_cuda", "pycuda", "warp"];
 /// The only option of Python of more than a letter whose next argument belongs to it.
@@ -41,10 +43,27 @@ enum Start {
     Text(Vec<u8>),
 }
 
+/// What a Python that a command runs is called: its script without the ending, the folder of a
+/// `__main__.py`, or the module; `None` if the command is no Python, or gives it neither.
+pub fn python_name(program: &Path, arguments: &[OsString]) -> Option<OsString> {
+    if !is_python(program) {
+        return None;
+    }
+    match start_of_python(arguments)? {
+        Start::File(path) if path.ends_with("__main__.py") => {
+            path.parent()?.file_name().map(OsStr::to_owned)
+        }
+        Start::File(path) => path.file_stem().map(OsStr::to_owned),
+        Start::Module(name) => Some(name.into()),
+        Start::Text(_) => None,
+    }
+}
+
 /// Where a program in Python that a command runs imports a package that uses CUDA; `None` if it
 /// does not, as far as can be seen. The command is a Python (`python3.12 -m package`), a script
 /// whose first line names one, or another program that has either among its arguments. Files of
-/// Python among the arguments count too: `python3 -m pytest test_kernels.py`.
+/// Python among the arguments count too: `python3 -m pytest test_kernels.py`; and those that a
+/// shell script or a makefile names, if the command is one (`sh run.sh`).
 ///
 /// Cost: up to 256 files are opened in all, those among them that turn out to be no scripts, and
 /// 4 MiB are read of each. For each module that they import, three names of files are looked up for
@@ -52,7 +71,10 @@ enum Start {
 pub fn python_use(program: &Path, arguments: &[OsString]) -> Option<PythonUse> {
     let here = Path::new(".");
     let mut search = FileSearch::default();
-    let found = match search.start(program, arguments)? {
+    let Some(start) = search.start(program, arguments) else {
+        return search.in_any(named_files(program, arguments).into_iter());
+    };
+    let found = match start {
         Start::File(path) => search.in_files(vec![path]),
         Start::Module(name) => search.in_files(files_of(here, &name)),
         Start::Text(text) => {
@@ -60,13 +82,7 @@ pub fn python_use(program: &Path, arguments: &[OsString]) -> Option<PythonUse> {
             found.or_else(|| search.in_files(waiting))
         }
     };
-    found.or_else(|| {
-        let mut named = arguments.iter().map(PathBuf::from);
-        named.find_map(|path| {
-            let is_python = path.extension().is_some_and(|extension| extension == "py");
-            is_python.then(|| search.in_files(vec![path])).flatten()
-        })
-    })
+    found.or_else(|| search.in_any(arguments.iter().map(PathBuf::from)))
 }
 
 /// What was looked at for a command.
@@ -93,6 +109,14 @@ impl FileSearch {
             }
         }
         None
+    }
+
+    /// Looks through those of some files that are Python by their names.
+    fn in_any(&mut self, mut files: impl Iterator<Item = PathBuf>) -> Option<PythonUse> {
+        files.find_map(|path| {
+            let is_python = path.extension().is_some_and(|extension| extension == "py");
+            is_python.then(|| self.in_files(vec![path])).flatten()
+        })
     }
 
     /// Whether a file is a script that its first line gives to a Python.
@@ -440,6 +464,44 @@ mod tests {
             "-c"
         );
         assert_eq!(use_of("python3", &["/nonexistent.py"]), None);
+        // A script of a shell that names one, and one that names another.
+        write(
+            "run.sh",
+            &format!("set -e\npython3 '{}' 5\n", text("main.py")),
+        );
+        write("plain.sh", &format!("python3 {}\n", text("plain.py")));
+        assert_eq!(use_of("sh", &[&text("run.sh")]).unwrap().line, 2);
+        assert_eq!(use_of(&text("run.sh"), &[]).unwrap().line, 2);
+        assert_eq!(use_of("sh", &[&text("plain.sh")]), None);
+        assert_eq!(use_of("cat", &[&text("run.sh")]), None);
+    }
+
+    #[test]
+    fn python_is_called_by_what_it_runs() {
+        let folder = TempDir::new().unwrap();
+        let package = folder.path().join("package");
+        std::fs::create_dir(&package).unwrap();
+        std::fs::write(package.join("__main__.py"), "").unwrap();
+        let package = package.to_str().unwrap();
+        for (program, arguments, expected) in [
+            (
+                "/usr/bin/python3",
+                &["-u", "a/kernels.py", "b.py"][..],
+                Some("kernels"),
+            ),
+            ("python", &["-m", "pack.tool", "x"], Some("pack.tool")),
+            ("python3.12", &[package], Some("package")),
+            ("python3", &["-c", "import cupy"], None),
+            ("python3", &[], None),
+            ("./kernels.py", &["x"], None),
+        ] {
+            let found = python_name(Path::new(program), &words(arguments));
+            assert_eq!(
+                found.as_deref(),
+                expected.map(OsStr::new),
+                "{program} {arguments:?}"
+            );
+        }
     }
 
     #[test]

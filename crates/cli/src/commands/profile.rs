@@ -9,6 +9,7 @@ use reuselens::capture::{Launch, Running};
 use reuselens::io::text_of;
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
+use reuselens_cuda::python_name;
 use reuselens_report::ShownProfile;
 
 use crate::control::{Control, refuse_gaps};
@@ -206,9 +207,15 @@ pub fn not_instrumented(command: &[OsString]) -> String {
     )
 }
 
-/// The file name of the program, as [`text_of`] has it, to call its outputs by.
+/// The file name of the program, or of the script or module that a Python runs, as [`text_of`] has
+/// it, to call its outputs by.
 pub fn program_name(command: &[OsString]) -> String {
-    let name = command.first().and_then(|word| Path::new(word).file_name());
+    let Some((program, arguments)) = command.split_first() else {
+        return "program".to_owned();
+    };
+    let program = Path::new(program);
+    let script = python_name(program, arguments);
+    let name = script.as_deref().or(program.file_name());
     name.map_or_else(|| "program".to_owned(), text_of)
 }
 
