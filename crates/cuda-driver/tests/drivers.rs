@@ -5,7 +5,7 @@ use reuselens_cuda_driver::DriverDevice;
 use reuselens_gpu_advisor::LaunchContext;
 
 use crate::cases::PTX;
-use crate::equality::{inside, interpreter};
+use crate::inside::{inside, interpreter};
 
 /// A kernel that prints a line.
 const PRINTS: &str = ".version 7.0\n.target sm_80\n.address_size 64\n\

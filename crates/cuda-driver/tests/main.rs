@@ -8,3 +8,4 @@ mod cases;
 mod drivers;
 mod equality;
 mod fakes;
+mod inside;

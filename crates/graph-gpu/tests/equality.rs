@@ -4,11 +4,11 @@ mod kept;
 #[path = "../../incremental/tests/oracle/mod.rs"]
 mod oracle;
 
-use kept::{Kept, WAYS, Way, device};
+use kept::{Kept, Seen, WAYS, device, stream};
 use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reuselens_graph::generate::{ChangeMix, Changes, RmatShares, delaunay, erdos_renyi, rmat};
+use reuselens_graph::generate::{RmatShares, delaunay, erdos_renyi, rmat};
 use reuselens_graph::{BlockGraph, Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_graph_gpu::{GpuGraph, interpreter};
 use reuselens_incremental::{Choice, Maintain};
@@ -53,52 +53,6 @@ proptest! {
     }
 }
 
-/// What a stream did.
-#[derive(Default)]
-struct Seen {
-    updates: usize,
-    batches: usize,
-    /// By answer: how often it was unchanged, repaired and computed again.
-    choices: [[usize; 3]; 3],
-}
-
-/// Applies batches of these sizes and numbers to a graph.
-fn stream(
-    kind: EdgeKind,
-    edges: &[Edge],
-    vertices: u32,
-    deletions: f64,
-    sizes: &[(usize, usize)],
-    way: Way,
-) -> Seen {
-    let insert: Vec<_> = edges.iter().map(|&edge| EdgeChange::Insert(edge)).collect();
-    let mut oracle = Oracle::new(kind, vertices as usize);
-    oracle.apply(&insert);
-    let mut graph = SortedGraph::new(kind, vertices);
-    graph.apply(&insert);
-    let mut kept = Kept::new(graph, device(way), way);
-    let mix = ChangeMix {
-        deletions,
-        ..ChangeMix::default()
-    };
-    // A tenth of the vertices is new.
-    let mut changes = Changes::new(kind, vertices + vertices / 10, edges, mix, 3);
-    let mut seen = Seen::default();
-    for &(size, count) in sizes {
-        for _ in 0..count {
-            let batch: Vec<_> = changes.by_ref().take(size).collect();
-            oracle.apply(&batch);
-            let work = kept.apply(&batch, &oracle);
-            seen.updates += batch.len();
-            seen.batches += 1;
-            for (choices, work) in seen.choices.iter_mut().zip(work) {
-                choices[work.choice as usize] += 1;
-            }
-        }
-    }
-    seen
-}
-
 /// 24,700 updates: a mesh, a graph with hubs and a random one, undirected and directed, half
 /// deletions and mostly deletions, on one thread and two.
 #[test]
@@ -119,7 +73,8 @@ fn answers_are_exact_for_batches_of_1_to_1000() {
     for (kind, vertices, edges) in graphs {
         let edges = edges.unwrap();
         for (way, deletions) in [(WAYS[0], 0.9), (WAYS[1], 0.5)] {
-            let more = stream(kind, &edges, vertices, deletions, &SIZES, way);
+            let graph = (kind, &edges[..], vertices);
+            let more = stream(graph, deletions, &SIZES, way, device(way));
             seen.updates += more.updates;
             seen.batches += more.batches;
             for (all, more) in seen
@@ -155,7 +110,8 @@ fn answers_are_exact_on_grids_and_paths_in_random_order() {
         edges.sort_unstable();
         edges.dedup();
         let sizes = [(1, 20), (3, 10), (30, 5)];
-        stream(EdgeKind::Undirected, &edges, vertices, 0.6, &sizes, WAYS[2]);
+        let graph = (EdgeKind::Undirected, &edges[..], vertices);
+        stream(graph, 0.6, &sizes, WAYS[2], device(WAYS[2]));
     }
 }
 

@@ -209,6 +209,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("cuda", "testing", MISSING_TOOLS),
     ("cuda-driver", "testing", MISSING_TOOLS),
     ("distance-gpu", "testing", MISSING_TOOLS),
+    (
+        "graph-gpu",
+        "cuda-driver",
+        "answers by a driver are held to those of the interpreter",
+    ),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),

@@ -1,7 +1,8 @@
 //! A graph with its answers on a device, beside those of the processor and of an oracle.
 
 use reuselens_cuda::{Device, Interpreter, KernelCounts};
-use reuselens_graph::{EdgeChange, SortedGraph, StoredGraph};
+use reuselens_graph::generate::{ChangeMix, Changes};
+use reuselens_graph::{Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_graph_gpu::{GpuComponents, GpuDepths, GpuGraph, GpuTriangles, KernelCode};
 use reuselens_incremental::{
     Maintain, Policy, StaticComponents, StaticDepths, StaticTriangles, Work,
@@ -113,4 +114,49 @@ impl<D: Device> Kept<D> {
 /// The answers of what is kept for a sorted graph.
 pub fn answer<M: Maintain<SortedGraph>>(kept: &M) -> Vec<M::Value> {
     kept.answer()
+}
+
+/// What a stream did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub updates: usize,
+    pub batches: usize,
+    /// By answer: how often it was unchanged, repaired and computed again.
+    pub choices: [[usize; 3]; 3],
+}
+
+/// Applies batches of these sizes and numbers to a graph on a device.
+pub fn stream<D: Device>(
+    (kind, edges, vertices): (EdgeKind, &[Edge], u32),
+    deletions: f64,
+    sizes: &[(usize, usize)],
+    way: Way,
+    device: D,
+) -> Seen {
+    let insert: Vec<_> = edges.iter().map(|&edge| EdgeChange::Insert(edge)).collect();
+    let mut oracle = Oracle::new(kind, vertices as usize);
+    oracle.apply(&insert);
+    let mut graph = SortedGraph::new(kind, vertices);
+    graph.apply(&insert);
+    let mut kept = Kept::new(graph, device, way);
+    let mix = ChangeMix {
+        deletions,
+        ..ChangeMix::default()
+    };
+    // A tenth of the vertices is new.
+    let mut changes = Changes::new(kind, vertices + vertices / 10, edges, mix, 3);
+    let mut seen = Seen::default();
+    for &(size, count) in sizes {
+        for _ in 0..count {
+            let batch: Vec<_> = changes.by_ref().take(size).collect();
+            oracle.apply(&batch);
+            let work = kept.apply(&batch, &oracle);
+            seen.updates += batch.len();
+            seen.batches += 1;
+            for (choices, work) in seen.choices.iter_mut().zip(work) {
+                choices[work.choice as usize] += 1;
+            }
+        }
+    }
+    seen
 }
