@@ -140,7 +140,7 @@ impl<D: Device> GpuGraph<D> {
         lock(&self.state).fault.clone()
     }
 
-    /// Bytes of the device's memory that are in use.
+    /// Bytes of the device's memory that are in use; of a GPU, by all programs.
     pub fn device_memory(&self) -> u64 {
         lock(&self.state).gpu.used()
     }

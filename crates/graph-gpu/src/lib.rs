@@ -1,9 +1,10 @@
 //! Depths, components and triangles of a changing graph, kept by CUDA kernels on a device.
 //!
 //! A [`GpuGraph`] has the lists of neighbours in the memory of a
-//! [`Device`](reuselens_cuda::Device). Its answers are computed there once, and then repaired after
-//! each batch of changes: they implement [`Maintain`](reuselens_incremental::Maintain), like those
-//! of the crate `incremental`, and equal them after each batch.
+//! [`Device`](reuselens_cuda::Device): the interpreter, or a GPU by its driver (`DriverDevice` of
+//! the crate `cuda-driver`). Its answers are computed there once, and then repaired after each
+//! batch of changes: they implement [`Maintain`](reuselens_incremental::Maintain), like those of
+//! the crate `incremental`, and equal them after each batch.
 //!
 //! | answer | computed | repaired |
 //! |---|---|---|

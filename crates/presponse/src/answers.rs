@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use reuselens_cuda::Device;
 use reuselens_graph::{Delta, EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId};
-use reuselens_graph_gpu::{GpuError, interpreter};
+use reuselens_graph_gpu::{GpuError, GpuGraph};
 use reuselens_incremental::{
     Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths, PublishedTriangles,
     StaticComponents, StaticDepths, StaticTriangles, Triangles, UNREACHED, Work,
 };
-
-use crate::device::{DEVICE_MEMORY, InterpretedGraph};
 
 /// How answers are brought up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -43,14 +42,17 @@ pub const SERIES: [&str; 5] = ["graph", "depths", "components", "triangles", "al
 /// An answer whose type is chosen at run time.
 type Kept<T> = Box<dyn Maintain<SortedGraph, Value = T> + Send + Sync>;
 
+/// Why a device failed, if it did.
+type FaultCheck = Box<dyn Fn() -> Option<GpuError> + Send + Sync>;
+
 /// A graph, and the depths from a root, the components and the triangles of all its vertices.
 pub struct Answers {
     graph: SortedGraph,
     depths: Kept<u32>,
     components: Kept<VertexId>,
     triangles: Kept<u64>,
-    /// The graph on the device that keeps the answers, if one does.
-    device: Option<InterpretedGraph>,
+    /// Asks the device that keeps the answers, if one does, why it failed.
+    device: Option<FaultCheck>,
 }
 
 /// What a batch did.
@@ -119,26 +121,28 @@ impl Answers {
         }
     }
 
-    /// Computes the answers for a graph by kernels on the interpreter, which keep them up to date
-    /// on up to `threads` threads.
+    /// Computes the answers for a graph by kernels on a device, which keep them up to date.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn on_device(graph: SortedGraph, root: VertexId, threads: usize) -> Result<Self, GpuError> {
-        let device = interpreter(DEVICE_MEMORY, threads);
-        let on_device = InterpretedGraph::upload(device, &graph)?;
+    pub fn on_device<D: Device + 'static>(
+        graph: SortedGraph,
+        root: VertexId,
+        device: D,
+    ) -> Result<Self, GpuError> {
+        let on_device = GpuGraph::upload(device, &graph)?;
         Ok(Self {
             depths: Box::new(on_device.depths(root)?),
             components: Box::new(on_device.components()?),
             triangles: Box::new(on_device.triangles(&graph)?),
-            device: Some(on_device),
+            device: Some(Box::new(move || on_device.fault())),
             graph,
         })
     }
 
     /// Why the device failed, if it did. The answers are then those of an earlier batch.
     pub fn fault(&self) -> Option<GpuError> {
-        self.device.as_ref().and_then(InterpretedGraph::fault)
+        self.device.as_ref().and_then(|fault| fault())
     }
 
     /// The graph after the last batch.

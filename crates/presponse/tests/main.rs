@@ -6,6 +6,7 @@ mod bad_input;
 mod common;
 
 mod compare;
+mod devices;
 mod export;
 mod interrupted;
 mod kills;

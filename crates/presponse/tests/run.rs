@@ -34,45 +34,6 @@ fn run_gives_exact_answers_and_json() {
 }
 
 #[test]
-fn run_on_a_device_gives_the_answers_of_the_processor() {
-    let place = Place::new();
-    let generate = [
-        "generate",
-        "erdos-renyi",
-        "--vertices",
-        "200",
-        "--edges",
-        "700",
-    ];
-    place.succeed(&[&generate[..], &["--directed", "-o", "graph"]].concat());
-    let changes = [
-        "generate",
-        "changes",
-        "graph",
-        "--count",
-        "600",
-        "--deletions",
-        "0.7",
-    ];
-    place.succeed(&[&changes[..], &["--directed", "-o", "stream"]].concat());
-    for directed in [&[][..], &["--directed"]] {
-        let run = ["run", "graph", "--stream", "stream", "--batch", "50"];
-        let run = [&run[..], directed].concat();
-        let device = ["--device", "interpreter", "--verify"];
-        let answers = ["--answers", "-"];
-        let found = place.succeed(&[&run[..], &device, &answers].concat());
-        assert_eq!(found, place.succeed(&[&run[..], &answers].concat()));
-        let json = place.succeed(&[&run[..], &device, &["--json", "-"]].concat());
-        let json: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(json["rules"], "kernels on the interpreter");
-        assert_eq!(json["batches"], 12);
-    }
-    let both = ["--device", "interpreter", "--rules", "repair"];
-    let (code, error) = place.fail(&[&["run", "--stream", "stream"][..], &both].concat());
-    assert_eq!(code, 2, "{error}");
-}
-
-#[test]
 fn run_counts_depths_along_directed_edges_from_the_root() {
     let place = Place::new();
     place.write("graph", "1 2\n2 3\n3 1\n4 1\n");

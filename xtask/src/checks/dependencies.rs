@@ -79,6 +79,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
             "workers",
             "io",
+            "cuda",
+            "cuda-driver",
             "graph",
             "graph-gpu",
             "incremental",

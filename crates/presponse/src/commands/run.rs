@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use reuselens_graph::{StoredGraph, VertexId};
+use reuselens_graph::{SortedGraph, StoredGraph, VertexId};
+use reuselens_graph_gpu::interpreter;
 use reuselens_incremental::UNREACHED;
 use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
@@ -14,11 +15,11 @@ use super::shared::{
 };
 use crate::answers::{Answers, Rules};
 use crate::batches;
-use crate::device::DeviceChoice;
+use crate::device::{DEVICE_MEMORY, DeviceChoice, first_gpu};
 use crate::exit::Outcome;
 use crate::page;
 use crate::progress::BatchMeter;
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::summary::{RunSummary, nanoseconds, totals_line};
 
 /// Apply a stream of changes to a graph, and show how long the answers took
@@ -38,7 +39,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     rules: Rules,
 
-    /// Keep the answers by kernels of a device, instead of by rules of the processor
+    /// Keep the answers by kernels on a device, instead of by rules of the processor
     #[arg(long, value_enum, value_name = "DEVICE", conflicts_with = "rules")]
     device: Option<DeviceChoice>,
 
@@ -71,11 +72,7 @@ impl Args {
         } = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let kind = graph.kind();
         let meter = BatchMeter::busy("computing the first answers", self.out.quiet);
-        let threads = self.from.threads();
-        let mut answers = match self.device {
-            None => Answers::new(graph, root, self.rules, threads),
-            Some(DeviceChoice::Interpreter) => Answers::on_device(graph, root, threads)?,
-        };
+        let (mut answers, keeper) = self.first_answers(graph, root)?;
         drop(meter);
         let mut summary = RunSummary::default();
         let (mut records, mut changes) = (Vec::new(), Vec::new());
@@ -104,6 +101,7 @@ impl Args {
         drop(meter);
         let run = Finished {
             args: &self,
+            keeper,
             about,
             root: names.id(root).unwrap_or_default(),
             late: batches.late(),
@@ -112,11 +110,47 @@ impl Args {
         };
         run.write(names.ids())
     }
+
+    /// The answers for the graph as it begins, and what keeps them.
+    fn first_answers(
+        &self,
+        graph: SortedGraph,
+        root: VertexId,
+    ) -> anyhow::Result<(Answers, &'static str)> {
+        let threads = self.from.threads();
+        let gpu = match self.device {
+            None => None,
+            Some(DeviceChoice::Interpreter) => {
+                let device = interpreter(DEVICE_MEMORY, threads);
+                let answers = Answers::on_device(graph, root, device)?;
+                return Ok((answers, "kernels on the interpreter"));
+            }
+            Some(DeviceChoice::Cuda) => Some(first_gpu().map_err(|error| {
+                anyhow::anyhow!("{error}; without a GPU, leave --device out or take interpreter")
+            })?),
+            Some(DeviceChoice::Auto) => {
+                let found = first_gpu();
+                if let (Err(error), false) = (&found, self.out.quiet) {
+                    tell!("presponse: the rules of the processor keep the answers: {error}");
+                }
+                found.ok()
+            }
+        };
+        Ok(match gpu {
+            Some(gpu) => (Answers::on_device(graph, root, gpu)?, "kernels on a GPU"),
+            None => {
+                let answers = Answers::new(graph, root, self.rules, threads);
+                (answers, self.rules.name())
+            }
+        })
+    }
 }
 
 /// A run at the end of its stream.
 struct Finished<'a> {
     args: &'a Args,
+    /// What keeps the answers.
+    keeper: &'static str,
     about: String,
     root: u64,
     late: u64,
@@ -140,14 +174,6 @@ impl Finished<'_> {
         args.out.write_page(|| self.page())
     }
 
-    /// What keeps the answers.
-    fn keeper(&self) -> &'static str {
-        match self.args.device {
-            None => self.args.rules.name(),
-            Some(DeviceChoice::Interpreter) => "kernels on the interpreter",
-        }
-    }
-
     fn facts(&self) -> Vec<String> {
         let summary = &self.summary;
         vec![
@@ -160,7 +186,7 @@ impl Finished<'_> {
                 counted(summary.inserted, "edge", "edges"),
                 grouped(summary.deleted),
             ),
-            format!("rules: {}, root: {}", self.keeper(), self.root),
+            format!("rules: {}, root: {}", self.keeper, self.root),
         ]
     }
 
@@ -197,7 +223,7 @@ impl Finished<'_> {
         let graph = self.answers.graph();
         let mut value = self.summary.json();
         value["schema"] = json!("presponse-run/1");
-        value["rules"] = json!(self.keeper());
+        value["rules"] = json!(self.keeper);
         value["root"] = json!(self.root);
         value["vertices"] = json!(graph.vertices());
         value["edges"] = json!(graph.edges());
