@@ -22,6 +22,7 @@ mod cuda_programs;
 mod demo;
 mod diff;
 mod doubling;
+mod driver_device;
 mod engines;
 mod escapes;
 mod explain;

@@ -25,7 +25,7 @@ const PLAIN_SHARED_BYTES: u64 = 48 << 10;
 /// Times that a kernel's end is asked for before the thread lets others run.
 const EAGER_QUERIES: u32 = 1 << 12;
 /// Bytes that a copy between places that overlap moves at a time.
-const PART_BYTES: u64 = 1 << 20;
+const PART_BYTES: u64 = 64 << 10;
 
 /// A GPU by its driver.
 ///

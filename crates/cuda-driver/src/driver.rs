@@ -554,10 +554,10 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// Gives back what the context has. After an error of the GPU nothing of this works, and the
-    /// driver does it at the end of the process.
+    /// Gives back what the context has. After an error of the GPU nothing of this works, and beside
+    /// a kernel that still runs it would wait: the driver does it at the end of the process then.
     fn drop(&mut self) {
-        if self.context == 0 || self.enter().is_err() {
+        if self.context == 0 || self.enter().is_err() || self.is_ready() != Ok(true) {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks);
@@ -566,7 +566,7 @@ impl Drop for Driver {
             unsafe { (self.functions.free)(base) };
         }
         for module in std::mem::take(&mut self.modules) {
-            // SAFETY: a module that is loaded, whose kernels have ended or are waited for.
+            // SAFETY: a module that is loaded, whose kernels have ended.
             unsafe { (self.functions.unload)(module.0) };
         }
         // SAFETY: the device whose context was retained, once.

@@ -68,11 +68,27 @@ fn memory_is_copied_in_and_out<D: Device>(device: &mut D) {
     assert_eq!(bytes_at(device, other + 4, 16), filled);
     device.copy(other + 1, other + 4, 16).unwrap();
     assert_eq!(bytes_at(device, other + 1, 16), filled);
+    long_copies_may_overlap(device);
     device.free(block).unwrap();
     assert_eq!(refused(device.free(block)), Status::INVALID_VALUE);
     assert_eq!(refused(device.free(other + 16)), Status::INVALID_VALUE);
     assert_eq!(refused(device.write(block, &[1])), Status::INVALID_VALUE);
     device.free(other).unwrap();
+}
+
+fn long_copies_may_overlap<D: Device>(device: &mut D) {
+    const BYTES: usize = 200_000;
+    let block = device.allocate(BYTES as u64, 1).unwrap();
+    let mut expected: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+    device.write(block, &expected).unwrap();
+    for (to, from) in [(3, 0), (0, 70_000), (90_000, 1)] {
+        let bytes = BYTES - to.max(from);
+        let [to_address, from_address] = [to, from].map(|at| block + at as u64);
+        device.copy(to_address, from_address, bytes as u64).unwrap();
+        expected.copy_within(from..from + bytes, to);
+        assert_eq!(bytes_at(device, block, BYTES as u64), expected);
+    }
+    device.free(block).unwrap();
 }
 
 /// What a device must hold.
@@ -410,6 +426,10 @@ fn bad_launches_are_refused<D: Device>(device: &mut D) {
         },
         KernelLaunch {
             shared_bytes: 1 << 40,
+            ..good.clone()
+        },
+        KernelLaunch {
+            shared_bytes: 1 << 30,
             ..good.clone()
         },
     ];

@@ -67,15 +67,16 @@ struct Fake {
 }
 
 impl Fake {
-    /// One whose function `name` does something else; if that is nothing, it has no such function.
+    /// One whose functions of these names do something else; one that does nothing is missing.
     /// `None` after saying that there is no compiler of C.
-    fn with(name: &str, instead: Option<&str>) -> Option<Fake> {
+    fn with(others: &[(&str, Option<&str>)]) -> Option<Fake> {
         if !reuselens_testing::has("cc") {
             return None;
         }
         let folder = TempDir::new().unwrap();
         let functions = FUNCTIONS.iter().filter_map(|&(own, takes, does)| {
-            let does = if own == name { instead? } else { does };
+            let other = others.iter().find(|(name, _)| *name == own);
+            let does = other.map_or(Some(does), |(_, instead)| *instead)?;
             Some(format!("int {own}({takes}) {{ {does} return 0; }}\n"))
         });
         let source = folder.path().join("driver.c");
@@ -100,7 +101,7 @@ impl Fake {
 
 /// Why a driver with a function that does something else gives no device.
 fn refusal(name: &str, instead: Option<&str>, number: u32) -> Option<DriverError> {
-    Some(Fake::with(name, instead)?.open(number).unwrap_err())
+    Some(Fake::with(&[(name, instead)])?.open(number).unwrap_err())
 }
 
 /// That a message has words.
@@ -183,7 +184,7 @@ fn fault(
     instead: &str,
     work: impl FnOnce(&mut DriverDevice) -> Result<(), CudaFault>,
 ) -> Option<CudaFault> {
-    let fake = Fake::with(name, Some(instead))?;
+    let fake = Fake::with(&[(name, Some(instead))])?;
     Some(work(&mut fake.open(0).unwrap()).unwrap_err())
 }
 
@@ -260,16 +261,18 @@ fn ptx_that_a_driver_does_not_take_is_explained() {
 fn a_wait_for_a_kernel_that_never_ends_ends_by_the_flag() {
     let folder = TempDir::new().unwrap();
     let begun = folder.path().join("begun");
-    let Some(fake) = Fake::with(
-        "cuStreamQuery",
-        Some(&format!(
-            "fclose(fopen(\"{}\", \"w\")); return 600;",
-            begun.display()
-        )),
-    ) else {
+    let query = format!("fclose(fopen(\"{}\", \"w\")); return 600;", begun.display());
+    // To give memory back would wait for the kernel.
+    let others = [
+        ("cuStreamQuery", Some(&*query)),
+        ("cuMemFree_v2", Some("__builtin_trap();")),
+        ("cuModuleUnload", Some("__builtin_trap();")),
+    ];
+    let Some(fake) = Fake::with(&others) else {
         return;
     };
     let mut device = fake.open(0).unwrap();
+    device.allocate(8, 1).unwrap();
     let module = device.load(PTX.as_bytes()).unwrap();
     let launch = KernelLaunch {
         kernel: device.kernel(module, "outside").unwrap().0,
@@ -290,7 +293,7 @@ fn a_wait_for_a_kernel_that_never_ends_ends_by_the_flag() {
 
 #[test]
 fn code_of_several_files_is_refused() {
-    let Some(fake) = Fake::with("", None) else {
+    let Some(fake) = Fake::with(&[]) else {
         return;
     };
     let mut device = fake.open(0).unwrap();

@@ -212,6 +212,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("cuda-driver", "testing", MISSING_TOOLS),
     ("distance-gpu", "testing", MISSING_TOOLS),
     (
+        "cli",
+        "cuda-driver",
+        "a device by a driver is a program under `profile` where there is no GPU",
+    ),
+    (
         "graph-gpu",
         "cuda-driver",
         "answers by a driver are held to those of the interpreter",
