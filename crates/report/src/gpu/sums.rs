@@ -314,8 +314,10 @@ fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
         }
     }
     for report in reports {
-        for row in &report.branches.instructions {
-            if let Some(sum) = lines.get_mut(&source_line(&row.place)) {
+        // They are shown below a line's text.
+        let rows = report.branches.instructions.iter();
+        for row in rows.filter(|row| !row.place.is_empty()) {
+            if let Some(sum) = lines.get_mut(&(source_line(&row.place), "")) {
                 sum.ptx.add_executed(&report.kernel, row);
             }
         }
