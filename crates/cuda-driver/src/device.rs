@@ -508,7 +508,8 @@ impl Device for DriverDevice {
         Arc::clone(&self.stop)
     }
 
-    /// All: the driver gives any that this process does not have.
+    /// All: the driver gives any that this process does not use itself. The process of a program
+    /// that a server answers is another one, whose own memory may have the same addresses.
     fn addresses(&self) -> Range<u64> {
         0..u64::MAX
     }

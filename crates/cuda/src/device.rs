@@ -125,7 +125,8 @@ impl FillValue {
 /// Memory is copied in and out, never lent: a GPU's is not the process's own.
 ///
 /// Modules and kernels have numbers, which are never used twice. Every call may be given anything,
-/// and answers what it cannot do with a [`CudaFault`].
+/// and answers what it cannot do with a [`CudaFault`]. What each device does, whoever runs the
+/// kernels, is held by `crates/cuda-driver/tests/cases.rs`.
 pub trait Device: Send {
     /// Takes memory; its address, a multiple of the power of two `alignment`. It is 0 at first.
     ///
@@ -139,7 +140,7 @@ pub trait Device: Send {
     /// If no block begins there.
     fn free(&mut self, address: u64) -> Result<(), CudaFault>;
 
-    /// Copies bytes of a block into `to`. After an error `to` is as it was.
+    /// Copies bytes of a block into `to`.
     ///
     /// # Errors
     /// If they are not all in one block.
@@ -202,13 +203,15 @@ pub trait Device: Send {
     /// If a kernel that allocates has been launched already, or there is not so much memory.
     fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault>;
 
-    /// Takes what kernels have printed since this was last called.
+    /// Takes what kernels have printed since this was last called; nothing from a device that prints
+    /// it itself.
     fn take_printed(&mut self) -> Vec<u8>;
 
     /// Bytes that are free, and all bytes.
     fn memory(&self) -> (u64, u64);
 
-    /// A flag that ends kernels soon, with an error, when it is set.
+    /// A flag that ends kernels soon, with an error, when it is set; or the wait for them, on a
+    /// device that cannot end them.
     fn stop(&self) -> Arc<AtomicBool>;
 
     /// The addresses that its memory can have, whether it is taken or not.
