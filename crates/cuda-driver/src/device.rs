@@ -405,6 +405,12 @@ impl Device for DriverDevice {
         Ok(())
     }
 
+    fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault> {
+        self.works()?;
+        let set = self.driver.set_heap(bytes);
+        self.pass(set)
+    }
+
     fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {
         self.works()?;
         let text = match DeviceCode::read(fat_binary)? {

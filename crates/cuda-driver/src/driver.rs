@@ -473,11 +473,20 @@ impl Driver {
 
     /// Sets the bytes of a thread's stack.
     pub fn set_stack(&mut self, bytes: u64) -> Result<(), Failure> {
+        self.set_limit(STACK, bytes)
+    }
+
+    /// Sets the bytes of the heap that kernels allocate from.
+    pub fn set_heap(&mut self, bytes: u64) -> Result<(), Failure> {
+        self.set_limit(HEAP, bytes)
+    }
+
+    fn set_limit(&mut self, limit: u32, bytes: u64) -> Result<(), Failure> {
         self.enter()?;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: two numbers.
         done("cuCtxSetLimit", unsafe {
-            (self.functions.set_limit)(STACK, bytes)
+            (self.functions.set_limit)(limit, bytes)
         })
     }
 
@@ -578,6 +587,7 @@ impl Drop for Driver {
 const NO_STREAM: usize = 0;
 /// The limit of a thread's stack (`CU_LIMIT_STACK_SIZE`).
 const STACK: u32 = 0;
+const HEAP: u32 = 2;
 /// What comes before the buffer of parameters, before its size, and what ends the list.
 const BUFFER: *const c_void = std::ptr::without_provenance(1);
 const BUFFER_BYTES: *const c_void = std::ptr::without_provenance(2);
