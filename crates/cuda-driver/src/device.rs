@@ -560,8 +560,8 @@ fn c_string(text: &str, status: Status) -> Result<CString, CudaFault> {
 /// Whether a GPU that returned this works no more for the process.
 fn is_lost(code: u32) -> bool {
     /// `CUDA_ERROR_DEVICE_UNAVAILABLE`, `…_ECC_UNCORRECTABLE`, `…_NVLINK_UNCORRECTABLE`,
-    /// `…_INVALID_ADDRESS_SPACE`, `…_CONTAINED`, `…_UNKNOWN`.
-    const OTHERS: [u32; 6] = [46, 214, 220, 717, 721, 999];
+    /// `…_CONTAINED`, `…_INVALID_ADDRESS_SPACE`, `…_TENSOR_MEMORY_LEAK`, `…_UNKNOWN`.
+    const OTHERS: [u32; 7] = [46, 214, 220, 226, 717, 721, 999];
     Status(code).is_fatal() || OTHERS.contains(&code)
 }
 
