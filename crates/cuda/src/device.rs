@@ -203,8 +203,8 @@ pub trait Device: Send {
     /// If a kernel that allocates has been launched already, or there is not so much memory.
     fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault>;
 
-    /// Takes what kernels have printed since this was last called; nothing from a device that prints
-    /// it itself.
+    /// Takes what kernels have printed since this was last called; nothing from a device that
+    /// prints it itself.
     fn take_printed(&mut self) -> Vec<u8>;
 
     /// Bytes that are free, and all bytes.
