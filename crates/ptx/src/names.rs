@@ -15,13 +15,29 @@ pub fn without_parameters(name: &str) -> String {
 }
 
 /// The name of a variable without the function or namespace that it is in: `tile` for
-/// `_ZZ6matmulPKfS0_PfE4tile`.
+/// `_ZZ6matmulPKfS0_PfE4tile`; of a part of one that the compiler split, as `tile (part 0)` for
+/// `_ZZ6matmulPKfS0_PfE4tile_$_0`.
 pub fn variable(name: &str) -> String {
-    let readable = readable(name);
-    match readable.rsplit_once("::") {
-        Some((_, last)) if !last.is_empty() => last.to_owned(),
-        _ => readable,
-    }
+    let (whole, part) = match split_variable(name) {
+        Some((whole, part)) => (whole, format!(" (part {part})")),
+        None => (name, String::new()),
+    };
+    let readable = readable(whole);
+    let own = match readable.rsplit_once("::") {
+        Some((_, last)) if !last.is_empty() => last,
+        _ => &readable,
+    };
+    format!("{own}{part}")
+}
+
+/// The variable that a part is of, and which of its parts: LLVM adds `.0` to the name of a variable
+/// that it splits, and writes points as `_$_` in PTX.
+fn split_variable(name: &str) -> Option<(&str, String)> {
+    const POINT: &str = "_$_";
+    let (whole, parts) = name.split_once(POINT)?;
+    let parts: Vec<&str> = parts.split(POINT).collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    (!whole.is_empty() && parts.iter().all(is_number)).then(|| (whole, parts.join(".")))
 }
 
 /// The demangled name without the type that it returns, with which that of a template begins;
@@ -107,6 +123,10 @@ mod tests {
             ("global_smem", "global_smem"),
             ("t", "t"),
             ("k::", "k::"),
+            ("_ZZ6matmulPKfS0_PfE4tile_$_0", "tile (part 0)"),
+            ("_ZZ6matmulPKfS0_PfE4tile_$_1_$_12", "tile (part 1.12)"),
+            ("tile_$_x", "tile_$_x"),
+            ("_$_0", "_$_0"),
         ] {
             assert_eq!(variable(name), short);
         }
