@@ -129,7 +129,9 @@ impl Writer<'_> {
         // What the other columns leave, without the kernel's name.
         let width = self.width.saturating_sub(54);
         let cells: Vec<_> = kernels.map(|sum| rows::mix(sum, width)).collect();
-        let columns = columns(&rows::MIX_HEADS, &[0, 4]);
+        let mut columns = columns(&rows::MIX_HEADS, &[0]);
+        columns.pop();
+        columns.push(TextColumn::left(rows::MIX_HEADS[4]).whole());
         table(out, &columns, &cells, self.width, self.paint);
         if self.summed.kernels.len() > self.top {
             let more = self.summed.kernels.len() - self.top;

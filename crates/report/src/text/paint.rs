@@ -3,6 +3,8 @@
 //! All text of reports goes through this file, which shows control characters as escapes, so that
 //! names in a profile cannot steer the terminal.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use reuselens_units::{shown, shown_lines};
 
 /// What a piece of text is.
@@ -106,9 +108,133 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{head}…{end}")
 }
 
+/// Texts in at most `width` columns, as [`shorten`] has them, but texts that differ stay different:
+/// those that would become equal are cut where they agree, or get numbers. Control characters have
+/// to be escaped already.
+pub(crate) fn shorten_all(texts: &[String], width: usize) -> Vec<String> {
+    let mut groups: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for text in texts {
+        groups.entry(shorten(text, width)).or_default().insert(text);
+    }
+    let mut names: HashMap<&str, String> = HashMap::new();
+    let (alone, equal): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, of)| of.len() == 1);
+    let mut taken: BTreeSet<String> = alone.iter().map(|(short, _)| short.clone()).collect();
+    for (short, of) in alone {
+        names.extend(of.into_iter().map(|text| (text, short.clone())));
+    }
+    for (_, group) in equal {
+        let (before, after) = agreement(&group);
+        for text in group {
+            let around = around_difference(text, before, after, width);
+            let numbered = (2..).map(|number| {
+                let number = format!(" ({number})");
+                shorten(&around, width.saturating_sub(number.len())) + &number
+            });
+            let mut candidates = std::iter::once(around.clone()).chain(numbered);
+            let free = candidates.find(|name| !taken.contains(name));
+            let name = free.unwrap_or_default();
+            taken.insert(name.clone());
+            names.insert(text, name);
+        }
+    }
+    texts
+        .iter()
+        .map(|text| names[text.as_str()].clone())
+        .collect()
+}
+
+/// Letters at the beginning and at the end that all texts have.
+fn agreement(texts: &BTreeSet<&str>) -> (usize, usize) {
+    let first = texts.first().copied().unwrap_or_default();
+    let least = texts.iter().map(|text| text.chars().count()).min();
+    let least = least.unwrap_or(0);
+    let common = |same: &dyn Fn(&str) -> usize| texts.iter().map(|text| same(text)).min();
+    let before = common(&|text| {
+        let pairs = text.chars().zip(first.chars());
+        pairs.take_while(|(one, other)| one == other).count()
+    });
+    let before = before.unwrap_or(0).min(least);
+    let after = common(&|text| {
+        let pairs = text.chars().rev().zip(first.chars().rev());
+        pairs.take_while(|(one, other)| one == other).count()
+    });
+    (before, after.unwrap_or(0).min(least - before))
+}
+
+/// A text in `width` columns with what comes after its first `before` letters, and before its last
+/// `after` ones, as far as that fits; of the rest, the beginning of the text.
+fn around_difference(text: &str, before: usize, after: usize, width: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let own = &letters[before..letters.len() - after];
+    // Both ellipses and a letter of the beginning.
+    let own: String = own.iter().take(width.saturating_sub(3)).collect();
+    let left = width.saturating_sub(own.chars().count() + 2);
+    let head = left.min(before).div_ceil(2);
+    // A part of what comes just before and after the difference says what it is in.
+    let lead = (left - head).min(before - head).div_ceil(2);
+    let tail = (left - head - lead).min(after);
+    let part = |range: std::ops::Range<usize>| letters[range].iter().collect::<String>();
+    let end = letters.len() - after;
+    let mut found = part(0..head);
+    found.push_str(if head + lead < before { "…" } else { "" });
+    found.push_str(&part(before - lead..before));
+    found.push_str(&own);
+    found.push_str(&part(end..end + tail));
+    found.push_str(if tail < after { "…" } else { "" });
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_differ_stay_different_when_they_are_cut() {
+        let name = |kind: &str| {
+            format!(
+                "void cub::DeviceReduceKernel<cub::Policy<{kind}, 256>, float*, float*, int, cub::Sum>"
+            )
+        };
+        let texts = [
+            name("float"),
+            name("double"),
+            name("long"),
+            name("float"),
+            "k".to_owned(),
+        ];
+        for width in [12, 20, 24, 40, 60] {
+            let short = shorten_all(&texts, width);
+            assert!(
+                short.iter().all(|text| text.chars().count() <= width),
+                "{short:?}"
+            );
+            let distinct: BTreeSet<&String> = short.iter().collect();
+            assert_eq!(
+                (distinct.len(), &short[0], &short[4][..]),
+                (4, &short[3], "k"),
+                "{short:?}"
+            );
+        }
+        let short = shorten_all(&texts, 40);
+        assert!(
+            short[1].contains("double") && short[2].contains("long"),
+            "{short:?}"
+        );
+        // What differs is longer than there is room, and begins alike.
+        let texts =
+            ["a", "b", "c"].map(|end| format!("{}{end}{}{end}", "x".repeat(9), "y".repeat(30)));
+        let mut texts: Vec<String> = texts.to_vec();
+        texts.extend(
+            (0..12).map(|at| format!("begin{}same{at:02}{}", "z".repeat(40), "w".repeat(40))),
+        );
+        let short = shorten_all(&texts, 12);
+        let distinct: BTreeSet<&String> = short.iter().collect();
+        assert_eq!(distinct.len(), texts.len(), "{short:?}");
+        assert!(
+            short.iter().all(|text| text.chars().count() <= 12),
+            "{short:?}"
+        );
+    }
 
     #[test]
     fn wrap_keeps_lines_within_the_width() {

@@ -8,7 +8,7 @@ use reuselens_locality::{Dimension, Group, Grouping, Profile};
 use reuselens_units::shown;
 
 use super::TextOptions;
-use super::paint::{Paint, TextStyle, heading, shorten, wrap};
+use super::paint::{Paint, TextStyle, heading, shorten_all, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::{count, percent};
 use crate::words;
@@ -17,6 +17,8 @@ use crate::words;
 pub(crate) struct TextColumn {
     head: String,
     left: bool,
+    /// It is never cut.
+    is_whole: bool,
 }
 
 impl TextColumn {
@@ -25,6 +27,7 @@ impl TextColumn {
         TextColumn {
             head: head.to_owned(),
             left: true,
+            is_whole: false,
         }
     }
 
@@ -33,6 +36,15 @@ impl TextColumn {
         TextColumn {
             head: head.to_owned(),
             left: false,
+            is_whole: true,
+        }
+    }
+
+    /// The same column, which is never cut: numbers among words would become others.
+    pub(crate) fn whole(self) -> Self {
+        TextColumn {
+            is_whole: true,
+            ..self
         }
     }
 }
@@ -43,7 +55,7 @@ const GAP: usize = 2;
 const LEAST: usize = 12;
 
 /// Appends a table. Where it is wider than `width`, its columns of words are shortened, the widest
-/// first. Control characters in cells are shown as escapes.
+/// first; words that differ stay different. Control characters in cells are shown as escapes.
 pub(crate) fn rows(
     out: &mut String,
     columns: &[TextColumn],
@@ -54,10 +66,23 @@ pub(crate) fn rows(
     let safe = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
     let cells: Vec<Vec<String>> = cells.iter().map(safe).collect();
     let widths = widths(columns, &cells, width);
+    let mut cells = cells;
+    for (index, column) in columns.iter().enumerate() {
+        if column.is_whole {
+            continue;
+        }
+        let texts: Vec<String> = cells.iter().map(|row| cell(row, index)).collect();
+        let short = shorten_all(&texts, widths[index].max(2));
+        for (row, short) in cells.iter_mut().zip(short) {
+            if let Some(cell) = row.get_mut(index) {
+                *cell = short;
+            }
+        }
+    }
     let line = |row: &dyn Fn(usize) -> String| {
         let mut text = String::new();
         for (index, column) in columns.iter().enumerate() {
-            let cell = shorten(&row(index), widths[index].max(2));
+            let cell = row(index);
             let pad = " ".repeat(widths[index].saturating_sub(cell.chars().count()));
             let _ = if column.left {
                 write!(text, "  {cell}{pad}")
@@ -73,12 +98,12 @@ pub(crate) fn rows(
         paint.ink(TextStyle::Soft, &line(&|index| columns[index].head.clone()))
     );
     for cells in cells {
-        let _ = writeln!(
-            out,
-            "{}",
-            line(&|index| cells.get(index).cloned().unwrap_or_default())
-        );
+        let _ = writeln!(out, "{}", line(&|index| cell(&cells, index)));
     }
+}
+
+fn cell(row: &[String], index: usize) -> String {
+    row.get(index).cloned().unwrap_or_default()
 }
 
 /// The widths of the columns of a table that has `width` columns of the terminal.
@@ -91,7 +116,7 @@ fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<us
     let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
     let taken = widths.iter().map(|width| width + GAP).sum::<usize>();
     for _ in width..taken.max(width) {
-        let words = (0..columns.len()).filter(|index| columns[*index].left);
+        let words = (0..columns.len()).filter(|index| !columns[*index].is_whole);
         // The last of equally wide ones, since the first identifies the row.
         match words.max_by_key(|index| widths[*index]) {
             Some(widest) if widths[widest] > LEAST => widths[widest] -= 1,

@@ -345,6 +345,29 @@ fn launches_have_grid_block_shared_memory_and_occupancy() {
 /// 192 operations, 2 for each of 96 executions. The loads access 4 and 32 sectors, of which one is
 /// the same and in the L1 by then: the L2 is asked for 35, and loads them.
 #[test]
+fn long_names_are_cut_to_different_ones_and_shares_never() {
+    let mut run = run(&[128]);
+    let name =
+        |kind: &str| format!("void reduce_kernel<block_policy<{kind}, 256>, float*, float*>");
+    let mut other = run.kernels[0].clone();
+    (run.kernels[0].kernel, other.kernel) = (name("float"), name("double"));
+    run.kernels.push(other);
+    let summed = SummedRun::of(&run);
+    for width in [60, 80, 100, 110, 160] {
+        let options = GpuTextOptions { width, ..OPTIONS };
+        let text = gpu_text(&summed, &options);
+        let shares = &rows::mix(&summed.kernels[0], width - 54)[4];
+        assert!(shares.contains('%'));
+        assert_eq!(text.matches(&shares[..]).count(), 2, "{width}: {text}");
+        let table = text
+            .lines()
+            .skip_while(|line| !line.contains("Kernels by instructions"));
+        let mut names = table.skip(2).map(|line| line.split("  ").nth(1));
+        assert_ne!(names.next(), names.next(), "{width}: {text}");
+    }
+}
+
+#[test]
 fn instructions_have_classes_and_operations_per_byte() {
     let run = run(&[128]);
     let summed = SummedRun::of(&run);
