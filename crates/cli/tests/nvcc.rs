@@ -56,6 +56,51 @@ fn program_is_built_by_make_without_cuda_and_runs() {
     done.ends_with(1).says(&["scale.cu:8", "out of bounds"]);
 }
 
+/// A loop that the compiler unrolls: its calls are in four places of the code, and in one line.
+const UNROLLED: &str = r#"
+__global__ void stride(float *p) { p[threadIdx.x * 8] *= 2; }
+int main() {
+  float *d, h[4];
+  cudaMalloc(&d, 32 * 1024);
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    stride<<<1, 128>>>(d + k);
+    cudaMemcpy(h, d, 16, cudaMemcpyDeviceToHost);
+  }
+}
+"#;
+
+#[test]
+fn calls_of_an_unrolled_loop_are_one_call_path() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    place.write("unrolled.cu", UNROLLED);
+    by_clang(&place, &["-O3", "-g", "-o", "unrolled", "unrolled.cu"]).succeeds();
+    place.run(&["profile", "-q", "--", "./unrolled"]).succeeds();
+    let run = place.json("unrolled.rlgpu").0;
+    let lines = run["call_paths"].as_array().unwrap().iter();
+    let lines = lines.filter(|path| {
+        path[0]["place"]
+            .as_str()
+            .is_some_and(|it| it.ends_with(":8"))
+    });
+    assert_eq!(lines.count(), 4, "{run:#?}");
+    assert_eq!(run["kernels"].as_array().unwrap().len(), 1);
+    assert_eq!(run["kernels"][0]["launches"], 4);
+    let copies = run["copies"].as_array().unwrap();
+    assert_eq!((copies.len(), &copies[0]["count"]), (1, &4.into()));
+    let findings = run["findings"].as_array().unwrap();
+    let found = findings
+        .iter()
+        .filter(|it| it["rule"] == "uncoalesced-access");
+    let mut texts: Vec<String> = found.map(|it| it["evidence"].to_string()).collect();
+    let all = texts.len();
+    texts.dedup();
+    assert!(all > 0 && texts.len() == all, "{findings:#?}");
+}
+
 #[test]
 fn nvcc_without_cuda_names_what_it_lacks() {
     if !has("clang-19") {

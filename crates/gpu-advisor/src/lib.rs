@@ -29,6 +29,7 @@ mod kernel;
 mod launches;
 mod ledger;
 mod left_out;
+mod merged;
 mod metrics;
 mod mix;
 mod model;
@@ -64,6 +65,7 @@ pub use ledger::{
     MemoryObject, Origin, VariableSpace,
 };
 pub use left_out::LeftOutAccesses;
+pub use merged::renumber_call_paths;
 pub use metrics::{KernelMetric, metrics};
 pub use mix::{ClassCounts, InstructionMix};
 pub use model::{CacheShape, GpuModel, StorePolicy};

@@ -48,6 +48,19 @@ impl RunNames {
     }
 }
 
+impl RunNames {
+    /// For each call path, the first one that has the same calls: that is written alike.
+    pub fn equal_paths(&self) -> Vec<u32> {
+        let mut first: HashMap<Vec<String>, u32> = HashMap::new();
+        let paths = (0..).zip(&self.call_paths);
+        let paths = paths.map(|(number, calls)| {
+            let text = calls.iter().map(HostCall::to_string).collect();
+            *first.entry(text).or_insert(number)
+        });
+        paths.collect()
+    }
+}
+
 /// Kernels as the source calls them; with their parameters only where two have one name.
 pub fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
     let mut uses: BTreeMap<String, u32> = BTreeMap::new();

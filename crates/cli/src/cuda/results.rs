@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use reuselens::io::{AtomicFile, path_of};
 use reuselens::units::shown_json;
-use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings};
+use reuselens_gpu_advisor::{
+    KernelNames, KernelReport, Ledger, RunFacts, findings, renumber_call_paths,
+};
 use reuselens_report::{
     GpuPageOptions, GpuRun, GpuTextOptions, RunOrigin, SummedRun, gpu_csv, gpu_json, gpu_page,
     gpu_text,
@@ -24,9 +26,13 @@ use crate::sources::ProfileOrigin;
 pub const ENDING: &str = "rlgpu";
 
 /// A run with the names of all that is in it, and what to change.
-pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) -> GpuRun {
-    kernels.iter_mut().for_each(in_own_lines);
+pub fn named(command: String, kernels: Vec<KernelReport>, mut ledger: Ledger) -> GpuRun {
     let names = RunNames::of(&ledger, kernels.iter().map(|kernel| kernel.kernel.as_str()));
+    // Calls in one line that the compiler has put in several places are shown as one.
+    let numbers = names.equal_paths();
+    ledger.renumber_call_paths(&numbers);
+    let mut kernels = renumber_call_paths(kernels, &numbers);
+    kernels.iter_mut().for_each(in_own_lines);
     let facts = RunFacts {
         kernels: &kernels,
         ledger: &ledger,

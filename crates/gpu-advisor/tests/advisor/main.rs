@@ -4,6 +4,7 @@ mod brute_force;
 mod cases;
 mod heat;
 mod long_streams;
+mod merged;
 mod published;
 mod rules;
 mod streams;
