@@ -3,7 +3,7 @@
 // previous[i] is 1 + the reference before i to the same item, 0 if there is none. The items between
 // two uses are the references between them that are the first to their item since the earlier use:
 //   distance(i) = #{ j < i : previous[j] < previous[i] } - previous[i]
-// since all references before previous[i] count in the set and are too many. This is dominance
+// since the set also has all references up to the earlier use, previous[i] of them. This is dominance
 // counting of points (time, previous) in two dimensions (Bentley 1980, "Multidimensional
 // Divide-and-Conquer", section 2). That reuse distances are such counts: Bennett and Kruskal 1975,
 // "LRU Stack Processing".
@@ -11,8 +11,8 @@
 // The references in the order of `previous` are a permutation of 0 to count - 1. Sorting it by
 // digits, the highest first, needs all counts: i and j < i come apart in the pass in which their
 // digits differ first. There j has the smaller digit, and is in the same bucket (of references
-// that agree in all higher digits). So each pass adds to each reference how many earlier ones of
-// its bucket have a smaller digit: in other tiles by sums over the table of digit counts, in the
+// that agree in all higher digits). So each pass adds to each reference how many of its bucket that
+// are earlier in the order, whose previous is smaller, have a smaller digit: in other tiles by sums over the table of digit counts, in the
 // tile by sums over counts in shared memory, in the warp by votes. A binary wavelet does the same
 // with digits of one bit, and so takes 26 passes for 2^26 references where this takes three.
 //

@@ -7,7 +7,7 @@ use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
 use reuselens::locality::{self, CacheSize, CacheSpec, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
-use reuselens::{AnalysisOptions, MOST_PATHS};
+use reuselens::{AnalysisOptions, DeviceChoice, MOST_PATHS};
 
 use crate::exit::Usage;
 
@@ -50,7 +50,12 @@ pub struct Analysis {
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = "Analysis")]
     pub threads: Option<NonZeroUsize>,
 
-    /// Skip the adjustment of distances above the number of items (--engine hp-rda)
+    /// The device of --engine gpu and hp-rda-gpu: a GPU, or the processor as an interpreter of its
+    /// kernels, which is slow [default: auto, a GPU if there is one]
+    #[arg(long, value_enum, value_name = "DEVICE", help_heading = "Analysis")]
+    pub device: Option<KernelDevice>,
+
+    /// Skip the adjustment of distances above the number of items (--engine hp-rda and hp-rda-gpu)
     #[arg(long, help_heading = "Analysis")]
     pub disable_adjusting: bool,
 
@@ -179,6 +184,7 @@ impl Analysis {
             forward: self.forward,
             threads: self.threads,
             adjusting: !self.disable_adjusting,
+            device: self.device.map_or_else(DeviceChoice::default, Into::into),
             memory_limit: self.memory_limit,
             sample: self.sample,
             seed: self.seed.unwrap_or(1),
@@ -203,12 +209,38 @@ impl Analysis {
                 "--seed is for samples, and the engine '{engine}' takes none; leave it out, or take --engine sampled"
             )));
         }
-        if self.disable_adjusting && engine != "hp-rda" {
+        if self.device.is_some() && !["gpu", "hp-rda-gpu"].contains(&engine) {
+            return Err(Usage(format!(
+                "--device is for the engines gpu and hp-rda-gpu, and '{engine}' runs on the processor; leave it out, or take --engine gpu"
+            )));
+        }
+        if self.disable_adjusting && !["hp-rda", "hp-rda-gpu"].contains(&engine) {
             return Err(Usage(format!(
                 "--disable-adjusting is a step of the engine hp-rda, which '{engine}' does not have; leave it out, or take --engine hp-rda"
             )));
         }
         Ok(())
+    }
+}
+
+/// What kernels run on.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum KernelDevice {
+    /// A GPU if there is one; never the interpreter
+    Auto,
+    /// A GPU, by NVIDIA's driver
+    Cuda,
+    /// The processor, as an interpreter of the kernels
+    Interpreter,
+}
+
+impl From<KernelDevice> for DeviceChoice {
+    fn from(device: KernelDevice) -> Self {
+        match device {
+            KernelDevice::Auto => DeviceChoice::Auto,
+            KernelDevice::Cuda => DeviceChoice::Cuda,
+            KernelDevice::Interpreter => DeviceChoice::Interpreter,
+        }
     }
 }
 

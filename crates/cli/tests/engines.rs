@@ -26,7 +26,11 @@ fn every_engine_runs_under_its_name_and_the_exact_ones_agree_to_the_byte() {
         let words = [
             "profile", "-f", "--engine", engine, "--bins", "exact", "--json", "-", "--", &count,
         ];
-        let words = [&words[..], &["37", "11"]].concat();
+        let device: &[&str] = match engine {
+            "gpu" => &["--device", "interpreter"],
+            _ => &[],
+        };
+        let words = [&words[..2], device, &words[2..], &["37", "11"]].concat();
         place.run(&words).succeeds().out
     };
     let auto = json("auto");
@@ -217,6 +221,73 @@ fn hp_rda_reports_its_approximation_and_options() {
     place
         .run(&["analyze", "--format", "text", "loop.txt", "--threads", "0"])
         .fails(2);
+}
+
+#[test]
+fn engines_on_a_device_are_refused_without_one() {
+    let place = Place::new();
+    place.write("abc.txt", "a b c a");
+    for (engine, processor) in [("gpu", "counting"), ("hp-rda-gpu", "hp-rda")] {
+        for device in [&[][..], &["--device", "auto"], &["--device", "cuda"]] {
+            let words = [&["analyze", "abc.txt", "--engine", engine], device].concat();
+            let hint = format!("--engine {processor}");
+            place
+                .run(&words)
+                .fails(2)
+                .says(&["no GPU's driver", "--device interpreter", &hint]);
+        }
+    }
+    let on_processor = ["analyze", "abc.txt", "--device", "interpreter"];
+    let done = place.run(&on_processor).fails(2);
+    done.says(&[
+        "--device is for the engines gpu and hp-rda-gpu",
+        "'auto'",
+        "--engine gpu",
+    ]);
+    assert_eq!(place.files(), ["abc.txt"]);
+}
+
+#[test]
+fn hp_rda_on_a_device_equals_that_on_the_processor() {
+    let place = Place::new();
+    // Immediate repeats, and rounds that chunks cut.
+    let words: Vec<String> = (0..60_000).map(|at| (at / 2 % 5000).to_string()).collect();
+    place.write("loop.txt", words.join("\n"));
+    let json = |engine: &str, options: &[&str]| {
+        let words = [
+            "analyze", "-f", "--format", "text", "loop.txt", "--json", "-", "--bins",
+        ];
+        let words = [&words[..], &["exact", "--engine", engine], options].concat();
+        place.run(&words).succeeds().out
+    };
+    for options in [&[][..], &["--disable-adjusting"]] {
+        let device = [options, &["--device", "interpreter"]].concat();
+        let found = json("hp-rda-gpu", &device);
+        assert_eq!(
+            found.replace("hp-rda-gpu", "hp-rda"),
+            json("hp-rda", options)
+        );
+    }
+}
+
+/// Items that fill the device's memory end the analysis, and nothing is written.
+#[test]
+fn a_device_without_memory_left_fails_the_analysis() {
+    let place = Place::new();
+    place.write_items("new.u64", (0..400_000_u64).map(|item| item * 3));
+    let words = [
+        "analyze",
+        "new.u64",
+        "--engine",
+        "hp-rda-gpu",
+        "--device",
+        "interpreter",
+    ];
+    let done = place
+        .run(&[&words[..], &["--memory-limit", "56M"]].concat())
+        .fails(1);
+    done.says(&["the device cannot allocate memory", "--engine counting"]);
+    assert_eq!(place.files(), ["new.u64"]);
 }
 
 #[test]

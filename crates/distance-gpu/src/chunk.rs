@@ -67,6 +67,11 @@ impl<D: Device> ChunkArrays<D> {
         self.room as usize
     }
 
+    /// Bytes of the device that are in use.
+    pub fn used(&self) -> u64 {
+        self.gpu.used()
+    }
+
     /// The device.
     pub fn into_device(self) -> D {
         self.gpu.into_device()

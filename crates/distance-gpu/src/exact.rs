@@ -220,6 +220,11 @@ impl<D: Device> GpuExact<D> {
         Bytes(references * HOST_BYTES) + self.earlier.memory_ahead(2 * self.chunk.room() as u64)
     }
 
+    /// The device's memory that is in use.
+    pub fn device_memory(&self) -> Bytes {
+        Bytes(self.chunk.used())
+    }
+
     /// The device, without what was analysed.
     pub fn into_device(self) -> D {
         self.chunk.into_device()

@@ -11,7 +11,7 @@ use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, Uncounted, no_accesses};
 use crate::budget::{Budget, Looks};
-use crate::counts::{self, Counted, Counts, PathCounts};
+use crate::counts::{self, Counted, Counts, DeviceFault, PathCounts};
 use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
@@ -305,6 +305,7 @@ struct Analysis {
     /// gathered.
     gathered: Columns,
     counts: Box<dyn Counts>,
+    fault: DeviceFault,
     budget: Budget,
     /// Bytes that the source may read ahead.
     ahead: Bytes,
@@ -321,6 +322,7 @@ impl Analysis {
             attribution,
             gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
             gathered: Columns::new(),
+            fault: counts.fault(),
             counts,
             budget: Budget {
                 limit: options.memory_limit(),
@@ -346,9 +348,15 @@ impl Analysis {
             self.counts.drain();
         }
         let stop = stop.or_else(|| self.counts.refused().map(EarlyEnd::Refused));
+        let accesses = self.counts.accesses();
+        let counted = self.counts.finish();
+        // The last distances of a device come now.
+        if let Some(fault) = self.fault.get() {
+            return Err(fault.clone().into());
+        }
         Ok(Pass {
-            accesses: self.counts.accesses(),
-            counted: self.counts.finish(),
+            accesses,
+            counted,
             attribution: self.attribution,
             stop,
         })
@@ -376,6 +384,9 @@ impl Analysis {
                         source_bytes: source.progress(),
                     });
                     begun = true;
+                    if let Some(fault) = self.fault.get() {
+                        return Err(fault.clone().into());
+                    }
                     if let Some(refused) = self.counts.refused().or_else(out_of_memory) {
                         return Ok(Some(EarlyEnd::Refused(refused)));
                     }

@@ -1,8 +1,9 @@
 //! The engines by name: what `--engine` takes.
 //!
-//! They are of three kinds: exact engines that take items alone, which [`by_name`] makes (of crate
+//! They are of four kinds: exact engines that take items alone, which [`by_name`] makes (of crate
 //! `distance` the one that is used, of crate `baselines` those of the literature); `parallel`,
-//! another name for one of them; and the approximate ones.
+//! another name for one of them; `gpu`, whose distances come by the chunk; and the approximate
+//! ones.
 
 use reuselens_baselines::{BruteForce, FenwickTree, OlkenTree};
 use reuselens_distance::{CountingTree, Engine};
@@ -62,6 +63,12 @@ pub const ENGINES: &[EngineInfo] = &[
         source: "Mattson, Gecsei, Slutz & Traiger 1970",
     },
     EngineInfo {
+        name: "gpu",
+        summary: "dominance counting by CUDA kernels, in chunks that a GPU has memory for; needs --device",
+        exact: true,
+        source: "Bennett & Kruskal 1975; Bentley 1980, section 2",
+    },
+    EngineInfo {
         name: "sampled",
         summary: "a sample of the items and bursts of time: any trace in little memory, with a bound on the error",
         exact: false,
@@ -70,6 +77,12 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "hp-rda",
         summary: "chunks on several threads, distances between them as sums: to compare with the literature",
+        exact: false,
+        source: "Cui, Yi, Xue, Wang, Yang & Feng 2012",
+    },
+    EngineInfo {
+        name: "hp-rda-gpu",
+        summary: "hp-rda by CUDA kernels, as it was published: the same distances; needs --device",
         exact: false,
         source: "Cui, Yi, Xue, Wang, Yang & Feng 2012",
     },
@@ -115,7 +128,7 @@ pub enum EngineError {
 }
 
 /// Engines of [`ENGINES`] that are more than a stream of items through one [`Engine`].
-const WHOLE: &[&str] = &["parallel"];
+const WHOLE: &[&str] = &["parallel", "gpu"];
 
 fn names() -> String {
     let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();

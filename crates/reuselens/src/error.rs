@@ -110,6 +110,21 @@ pub enum Error {
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] crate::engines::EngineError),
+    /// An engine for a device without one.
+    #[error(
+        "the engine '{engine}' runs on a GPU, and this reuselens uses no GPU's driver, so --device {device} finds none; write --device interpreter to run its kernels on the processor, which is slow, or take --engine {processor}"
+    )]
+    NoDriver {
+        /// The engine that was asked for.
+        engine: String,
+        /// The device that was asked for.
+        device: &'static str,
+        /// An engine for the processor that gives the same.
+        processor: &'static str,
+    },
+    /// A device refuses something.
+    #[error(transparent)]
+    Device(#[from] reuselens_distance_gpu::GpuDistanceError),
     /// The system refuses memory.
     #[error(
         "the system refused {} of memory, and there is no report without it; allow more address space (ulimit -v) or memory, or set a --memory-limit below that",
@@ -139,6 +154,7 @@ impl Error {
         match self {
             Error::Trace(_)
             | Error::Capture(_)
+            | Error::Device(_)
             | Error::Memory(_)
             | Error::NoStatements
             | Error::TooManyStatements(_) => false,

@@ -25,6 +25,29 @@ const MAX_FOOTPRINT_ENTRIES: u64 = 1 << 26;
 /// Pairs of an instruction and a path that are told apart, if nothing else is said.
 pub const MOST_PATHS: u64 = 1 << 19;
 
+/// Which device the engines `gpu` and `hp-rda-gpu` run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if there is one; never the interpreter.
+    #[default]
+    Auto,
+    /// A GPU, by NVIDIA's driver.
+    Cuda,
+    /// The interpreter of kernels, on the processor.
+    Interpreter,
+}
+
+impl DeviceChoice {
+    /// The name that `--device` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceChoice::Auto => "auto",
+            DeviceChoice::Cuda => "cuda",
+            DeviceChoice::Interpreter => "interpreter",
+        }
+    }
+}
+
 /// What to analyse and how; the default is what `reuselens profile` does without options.
 #[derive(Clone, Debug)]
 pub struct AnalysisOptions {
@@ -81,8 +104,10 @@ pub struct AnalysisOptions {
     pub causes: Option<Bytes>,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,
-    /// Whether the engine `hp-rda` adjusts distances beyond the number of items.
+    /// Whether the engines `hp-rda` and `hp-rda-gpu` adjust distances beyond the number of items.
     pub adjusting: bool,
+    /// Which device the engines `gpu` and `hp-rda-gpu` run on.
+    pub device: DeviceChoice,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
     /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and
@@ -170,6 +195,7 @@ impl Default for AnalysisOptions {
             causes: None,
             threads: None,
             adjusting: true,
+            device: DeviceChoice::Auto,
             memory_limit: None,
             sample: None,
             seed: 1,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use reuselens::distance::generate::{Generator, Jacobi, Loop, Uniform};
+use reuselens::distance_gpu::{ExactSettings, GpuExact, interpreter};
 use reuselens::engines::{ENGINES, EngineError, by_name};
 use reuselens_units::Distance;
 use serde::Deserialize;
@@ -130,6 +131,10 @@ impl Case {
         for (items, distances) in items.chunks(block).zip(distances.chunks_mut(block)) {
             running.process(items, distances);
         }
+        self.check_distances(&distances, running.distinct().get(), &at);
+    }
+
+    fn check_distances(&self, distances: &[Distance], distinct: u64, at: &str) {
         if let Some(expected) = &self.distances {
             let expected: Vec<Distance> = expected.iter().map(Expected::distance).collect();
             assert_eq!(distances, expected, "{at}");
@@ -147,11 +152,7 @@ impl Case {
             self.histogram,
             "{at}"
         );
-        assert_eq!(
-            (cold, running.distinct().get()),
-            (self.cold, self.distinct),
-            "{at}"
-        );
+        assert_eq!((cold, distinct), (self.cold, self.distinct), "{at}");
     }
 }
 
@@ -187,6 +188,25 @@ fn cases() -> Vec<Case> {
             Err(error) => panic!("{}: {error}", path.display()),
         })
         .collect()
+}
+
+/// The engine `gpu` takes whole analyses: here it is run by itself, with chunks of several sizes.
+#[test]
+fn every_case_on_a_device() {
+    for case in &cases() {
+        let items = case.items();
+        let length = items.len().max(1) as u64;
+        // Each chunk takes some thirty launches.
+        let chunks = [length, length / 2 + 1, length / 3 + 7];
+        for &chunk in &chunks[..if length > 20_000 { 1 } else { 3 }] {
+            let at = format!("{} / gpu / chunks of {chunk}", case.name);
+            let settings = ExactSettings { chunk: Some(chunk) };
+            let mut engine = GpuExact::new(interpreter(1 << 28, 2), settings).unwrap();
+            engine.feed(&items);
+            let finished = engine.finish().unwrap();
+            case.check_distances(&finished.distances, finished.distinct.get(), &at);
+        }
+    }
 }
 
 #[test]

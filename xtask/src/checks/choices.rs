@@ -49,6 +49,18 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "it is the engine `counting` on segments of the trace",
     ),
     (
+        "gpu",
+        "crates/distance-gpu/src/exact.rs",
+        "pub const NAME",
+        "its distances come by the chunk, and it can fail",
+    ),
+    (
+        "hp-rda-gpu",
+        "crates/distance-gpu/src/hp_rda/mod.rs",
+        "pub const NAME",
+        "it is the engine `hp-rda` on a device",
+    ),
+    (
         "native",
         "crates/rltrace/src/lib.rs",
         "pub fn detect(",

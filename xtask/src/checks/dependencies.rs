@@ -139,6 +139,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rltrace",
             "formats",
             "distance",
+            "distance-gpu",
             "baselines",
             "locality",
             "control-flow",

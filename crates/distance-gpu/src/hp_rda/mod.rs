@@ -189,6 +189,11 @@ impl<D: Device> HpRdaGpu<D> {
         Bytes((transfer.max(self.buffer.capacity()) * HOST_BYTES) as u64)
     }
 
+    /// The device's memory that is in use.
+    pub fn device_memory(&self) -> Bytes {
+        Bytes(self.transfer.used())
+    }
+
     /// The device, without what was analysed.
     pub fn into_device(self) -> D {
         self.transfer.into_device()

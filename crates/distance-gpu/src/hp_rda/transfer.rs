@@ -134,6 +134,10 @@ impl<D: Device> TransferArrays<D> {
         self.end - BEGIN
     }
 
+    pub fn used(&self) -> u64 {
+        self.gpu.used()
+    }
+
     pub fn into_device(self) -> D {
         self.gpu.into_device()
     }

@@ -17,7 +17,7 @@ use reuselens_workers::Background;
 
 use super::gather::append;
 use super::lanes::Lanes;
-use super::{Counted, Counts, THREAD_STEPS};
+use super::{Counted, Counts, DeviceFault, THREAD_STEPS};
 
 /// Item accesses in a batch: enough that handing over costs nothing, few enough to stay in the
 /// cache.
@@ -272,6 +272,11 @@ impl Counts for BackgroundCounts {
 
     fn refused(&self) -> Option<OutOfMemory> {
         self.refused.get().copied()
+    }
+
+    /// What runs on a device has no thread of this kind.
+    fn fault(&self) -> DeviceFault {
+        DeviceFault::default()
     }
 
     fn drain(&mut self) {

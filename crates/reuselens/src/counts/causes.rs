@@ -13,7 +13,9 @@ use reuselens_units::Bytes;
 use super::lanes::Lanes;
 use super::paths::block;
 use super::sampled_causes::SampledCauses;
-use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together, sample_rate};
+use super::{
+    CountMethod, Counted, DeviceFault, DistanceMethod, ThreadMethod, Together, sample_rate,
+};
 use crate::attribution::line_granularity;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, Error, this_machine};
@@ -74,7 +76,8 @@ pub(super) fn begin(
 impl Causes {
     /// Counts these causes with the engine of `options`, which is no sampled one.
     fn new(options: &AnalysisOptions, causes: CauseOptions) -> Result<Self, Error> {
-        let Together::WithDistances(inner) = super::counts(options)? else {
+        let Together::WithDistances(inner) = super::counts(options, &DeviceFault::default())?
+        else {
             return Err(refused(
                 "this --engine",
                 "it does not tell the distance of every access in order; counting does",

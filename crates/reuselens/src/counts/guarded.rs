@@ -6,7 +6,7 @@ use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::private::Private;
-use super::{CountMethod, Counted, Counts, ThreadMethod};
+use super::{CountMethod, Counted, Counts, DeviceFault, ThreadMethod};
 
 /// A way of counting, by what it must know of program threads and where it works.
 pub(super) enum AnyMethod {
@@ -49,13 +49,20 @@ impl AnyMethod {
 pub(super) struct Guarded {
     method: AnyMethod,
     refused: Option<OutOfMemory>,
+    fault: DeviceFault,
 }
 
 impl Guarded {
     pub(super) fn begin(method: AnyMethod) -> Box<dyn Counts> {
+        Self::begin_on_device(method, DeviceFault::default())
+    }
+
+    /// With what a device refuses the way of counting, if it has one.
+    pub(super) fn begin_on_device(method: AnyMethod, fault: DeviceFault) -> Box<dyn Counts> {
         Box::new(Guarded {
             method,
             refused: None,
+            fault,
         })
     }
 
@@ -126,6 +133,10 @@ impl Counts for Guarded {
             AnyMethod::Private(method) => method.refused(),
         };
         self.refused.or(of_method)
+    }
+
+    fn fault(&self) -> DeviceFault {
+        self.fault.clone()
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {

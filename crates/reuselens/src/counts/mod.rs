@@ -7,8 +7,9 @@ mod exact;
 mod extras;
 mod gather;
 mod guarded;
-mod hp_rda;
 mod lanes;
+mod late;
+mod on_device;
 mod paths;
 mod private;
 mod sampled;
@@ -32,6 +33,7 @@ use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};
+pub(crate) use on_device::DeviceFault;
 pub(crate) use paths::PathCounts;
 pub(crate) use sampled_causes::warning as sampled_causes_warning;
 
@@ -81,6 +83,9 @@ pub(crate) trait Counts: Send {
 
     /// The memory that the system refused, if it did: nothing was counted since.
     fn refused(&self) -> Option<OutOfMemory>;
+
+    /// What a device refuses, now or later, if one counts: the analysis has failed then.
+    fn fault(&self) -> DeviceFault;
 
     /// As [`CountMethod::shrink`].
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool;
@@ -188,7 +193,7 @@ impl Counted {
 /// the access before, and with engines for several threads, numbers of cells are remembered.
 pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
     let causes = options.causes.is_some();
-    let remembers = options.paths || options.forward || causes || options.engine == hp_rda::NAME;
+    let remembers = options.paths || options.forward || causes || is_late(&options.engine);
     options.sharing == Sharing::Shared && !remembers
 }
 
@@ -217,12 +222,19 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
         let counts = Guarded::begin(AnyMethod::ByThread(coherent));
         return Ok(in_background(counts, threads));
     }
-    let counts = Guarded::begin(more(options, counts(options)?)?.into());
-    // HP-RDA has its own threads.
-    if options.engine == hp_rda::NAME {
+    let fault = DeviceFault::default();
+    let counts = more(options, counts(options, &fault)?)?.into();
+    let counts = Guarded::begin_on_device(counts, fault);
+    // HP-RDA has its own threads, and so have devices.
+    if is_late(&options.engine) {
         return Ok(counts);
     }
     Ok(in_background(counts, threads))
+}
+
+/// Whether the distances of an engine come late.
+fn is_late(engine: &str) -> bool {
+    engine == late::HP_RDA || on_device::is_on_device(engine)
 }
 
 /// Moves the counting to a background thread if more than one thread may be used.
@@ -257,7 +269,8 @@ fn with_paths(options: &AnalysisOptions) -> Result<paths::Paths, Error> {
             "a sample knows the distances of some accesses only",
         ));
     }
-    let Together::WithDistances(counts) = more(options, counts(options)?)? else {
+    let Together::WithDistances(counts) = more(options, counts(options, &DeviceFault::default())?)?
+    else {
         return Err(refused(
             "this --engine",
             "it does not tell the distance of every access in order; counting does",
@@ -269,13 +282,18 @@ fn with_paths(options: &AnalysisOptions) -> Result<paths::Paths, Error> {
     Ok(paths::Paths::new(counts, keep, options.most_paths))
 }
 
-fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
+/// A way of counting; what a device refuses it is kept in `fault`.
+fn counts(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Error> {
     refuse_contradictions(options)?;
-    if options.engine == hp_rda::NAME {
+    if options.engine == late::HP_RDA {
         refuse_parts(options)?;
-        let counts =
-            hp_rda::Approximate::new(options.threads(), options.adjusting, options.memory_limit());
+        let engine = late::hp_rda(options.threads(), options.memory_limit());
+        let counts = late::Late::new(engine, options.adjusting, fault.clone());
         return Ok(Together::Plain(Box::new(counts)));
+    }
+    if on_device::is_on_device(&options.engine) {
+        refuse_parts(options)?;
+        return on_device::begin(options, fault);
     }
     if options.engine == PARALLEL {
         refuse_parts(options)?;
@@ -353,8 +371,8 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     })
 }
 
-/// Refuses a largest distance and a sample for the engines that have neither, `parallel` and
-/// `hp-rda`.
+/// Refuses a largest distance and a sample for the engines that have neither: `parallel` and those
+/// whose distances come late.
 fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
     if options.max_distance.is_some() {

@@ -32,7 +32,7 @@ use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
-use super::{CountMethod, Counted, More, PARALLEL, THREAD_STEPS, ThreadMethod, hp_rda};
+use super::{CountMethod, Counted, More, PARALLEL, THREAD_STEPS, ThreadMethod, is_late};
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
@@ -52,7 +52,8 @@ pub(super) fn engine(
     options: &AnalysisOptions,
     sharing: &'static str,
 ) -> Result<&'static str, Error> {
-    if [PARALLEL, hp_rda::NAME, "sampled"].contains(&options.engine.as_str()) {
+    let name = options.engine.as_str();
+    if [PARALLEL, "sampled"].contains(&name) || is_late(name) {
         return Err(Error::NotPrivate {
             engine: options.engine.clone(),
             sharing,

@@ -7,6 +7,7 @@ use reuselens_attribute::Kinds;
 use reuselens_formats::AnySource;
 
 use super::*;
+use crate::DeviceChoice;
 
 /// A source of which nothing can be had but its rows, and nothing is known beforehand.
 struct Rows(AnySource);
@@ -216,12 +217,16 @@ fn damage_in_a_member_is_told_as_by_one_thread() {
 /// With options that segments, or items without rows, cannot do too.
 #[test]
 fn options_do_the_same_with_items_as_with_rows() {
-    let changes: [&dyn Fn(&mut AnalysisOptions); 12] = [
+    let changes: [&dyn Fn(&mut AnalysisOptions); 13] = [
         &|options| options.engine = "olken".to_owned(),
         &|options| options.engine = "brute".to_owned(),
         &|options| options.engine = "parallel".to_owned(),
         &|options| options.engine = "sampled".to_owned(),
         &|options| options.engine = "hp-rda".to_owned(),
+        &|options| {
+            options.engine = "gpu".to_owned();
+            options.device = DeviceChoice::Interpreter;
+        },
         &|options| options.kinds = Kinds::Loads,
         &|options| options.kinds = Kinds::Stores,
         &|options| options.max_distance = Some(40),

@@ -1,30 +1,104 @@
-//! Every access through HP-RDA: distances come by the transfer, and are adjusted at the end.
+//! Every access through an engine whose distances come late: by the transfer with HP-RDA, which
+//! adjusts them at the end, and by the chunk with those on a device.
 
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
+use reuselens_distance_gpu::GpuDistanceError;
 use reuselens_locality::{
     ElementHistograms, ExactHistogram, FineHistogram, KeyedHistograms, Warning,
 };
 use reuselens_units::{Bytes, Distance};
 
-use super::{CountMethod, Counted};
+use super::on_device::DeviceFault;
+use super::{CountMethod, Counted, is_exact};
 
-/// The name that `--engine` takes.
-pub(super) const NAME: &str = "hp-rda";
+/// The name that `--engine` takes for HP-RDA.
+pub(super) const HP_RDA: &str = "hp-rda";
 
-/// HP-RDA over the whole trace.
-pub(super) struct Approximate {
-    rda: HpRda,
+/// An engine whose distances come late.
+pub(super) trait LateEngine: Send {
+    /// The name that `--engine` takes.
+    fn name(&self) -> &'static str;
+
+    /// Takes in the next items. `kept` becomes the indices of those whose distance is still to
+    /// come, ascending; that of the others is 0.
+    fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>);
+
+    /// Whether it is time to analyse.
+    fn is_full(&self) -> bool;
+
+    /// The distances of kept items that follow those returned before.
+    fn analyse(&mut self) -> Result<&[Distance], GpuDistanceError>;
+
+    /// The distances of all that is left.
+    fn finish(self: Box<Self>) -> Result<LateFinished, GpuDistanceError>;
+
+    /// The most memory that is held until the next analysis.
+    fn memory_ahead(&self) -> Bytes;
+}
+
+/// What a late engine has at the end.
+pub(super) struct LateFinished {
+    pub distances: Vec<Distance>,
+    /// The correction of all distances, where they are approximate.
+    pub adjustment: Option<Adjustment>,
+}
+
+impl LateEngine for HpRda {
+    fn name(&self) -> &'static str {
+        HpRda::name(self)
+    }
+
+    fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>) {
+        HpRda::feed(self, items, kept);
+    }
+
+    fn is_full(&self) -> bool {
+        HpRda::is_full(self)
+    }
+
+    fn analyse(&mut self) -> Result<&[Distance], GpuDistanceError> {
+        Ok(HpRda::analyse(self))
+    }
+
+    fn finish(self: Box<Self>) -> Result<LateFinished, GpuDistanceError> {
+        let finished = HpRda::finish(*self);
+        Ok(LateFinished {
+            distances: finished.distances,
+            adjustment: Some(finished.adjustment),
+        })
+    }
+
+    fn memory_ahead(&self) -> Bytes {
+        HpRda::memory_ahead(self)
+    }
+}
+
+/// HP-RDA on the processor. Of the memory that it may have, a transfer takes a fourth.
+pub(super) fn hp_rda(threads: NonZeroUsize, limit: Bytes) -> Box<dyn LateEngine> {
+    let settings = HpRdaSettings {
+        threads,
+        ..HpRdaSettings::default()
+    };
+    Box::new(HpRda::new(settings.with_transfer_of(limit.get() / 4)))
+}
+
+/// A late engine over the whole trace.
+pub(super) struct Late {
+    /// None after a fault.
+    engine: Option<Box<dyn LateEngine>>,
+    name: &'static str,
+    fault: DeviceFault,
     adjusting: bool,
-    /// Which items of the columns at hand are no immediate repeats.
+    /// Which items of the columns at hand have distances that are still to come.
     kept: Vec<usize>,
     /// What those count for whose distances are still to come.
     coming: Keys,
-    /// What the immediate repeats of the columns at hand count for.
+    /// What the others of the columns at hand count for.
     repeats: Keys,
-    sums: ApproximateSums,
+    sums: LateSums,
     accesses: u64,
 }
 
@@ -36,28 +110,34 @@ struct Keys {
 }
 
 #[derive(Default)]
-struct ApproximateSums {
+struct LateSums {
     histogram: ExactHistogram,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
 }
 
-impl Approximate {
-    /// Of the memory that it may have, a transfer takes a fourth.
-    pub(super) fn new(threads: NonZeroUsize, adjusting: bool, limit: Bytes) -> Self {
-        let settings = HpRdaSettings {
-            threads,
-            ..HpRdaSettings::default()
-        };
-        Approximate {
-            rda: HpRda::new(settings.with_transfer_of(limit.get() / 4)),
+impl Late {
+    /// `adjusting` says whether approximate distances are corrected. What a device refuses is kept
+    /// in `fault`.
+    pub(super) fn new(engine: Box<dyn LateEngine>, adjusting: bool, fault: DeviceFault) -> Self {
+        Late {
+            name: engine.name(),
+            engine: Some(engine),
+            fault,
             adjusting,
             kept: Vec::new(),
             coming: Keys::default(),
             repeats: Keys::default(),
-            sums: ApproximateSums::default(),
+            sums: LateSums::default(),
             accesses: 0,
         }
+    }
+
+    /// The engine has failed: it and all that waits for distances is given up.
+    fn fail(&mut self, fault: GpuDistanceError) {
+        self.fault.set(fault);
+        self.engine = None;
+        self.coming = Keys::default();
     }
 
     /// Deals the keys of the columns out.
@@ -93,7 +173,7 @@ impl Keys {
     }
 }
 
-impl ApproximateSums {
+impl LateSums {
     /// Counts distances for the first keys, which are then done with.
     fn count(&mut self, keys: &mut Keys, distances: &[Distance]) {
         let number = distances.len();
@@ -120,15 +200,22 @@ impl ApproximateSums {
     }
 }
 
-impl CountMethod for Approximate {
+impl CountMethod for Late {
     fn add(&mut self, columns: &Columns) {
-        self.rda.feed(&columns.items, &mut self.kept);
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        engine.feed(&columns.items, &mut self.kept);
         self.deal(columns);
         let zeros = vec![Distance::ZERO; self.repeats.cells.len()];
         self.sums.count(&mut self.repeats, &zeros);
         self.accesses += columns.items.len() as u64;
-        if self.rda.is_full() {
-            self.sums.count(&mut self.coming, self.rda.analyse());
+        let Some(engine) = self.engine.as_mut().filter(|engine| engine.is_full()) else {
+            return;
+        };
+        match engine.analyse() {
+            Ok(distances) => self.sums.count(&mut self.coming, distances),
+            Err(fault) => self.fail(fault),
         }
     }
 
@@ -140,7 +227,8 @@ impl CountMethod for Approximate {
         let keys = self.coming.bytes() + self.repeats.bytes();
         let sums = &self.sums;
         let histograms = sums.histogram.memory() + sums.keyed.memory() + sums.elements.memory();
-        self.rda.memory_ahead() + histograms + Bytes(keys)
+        let engine = self.engine.as_ref().map(|engine| engine.memory_ahead());
+        engine.unwrap_or_default() + histograms + Bytes(keys)
     }
 
     /// Nothing can be given up.
@@ -149,26 +237,35 @@ impl CountMethod for Approximate {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        let finished = self.rda.finish();
-        self.sums.count(&mut self.coming, &finished.distances);
-        if self.adjusting {
-            self.sums.adjust(&finished.adjustment);
+        let mut warnings = Vec::new();
+        match self.engine.take().map(LateEngine::finish) {
+            Some(Ok(finished)) => {
+                self.sums.count(&mut self.coming, &finished.distances);
+                if let Some(adjustment) = finished.adjustment {
+                    if self.adjusting {
+                        self.sums.adjust(&adjustment);
+                    }
+                    warnings.push(warning(self.name, &adjustment, self.adjusting));
+                }
+            }
+            Some(Err(fault)) => self.fail(fault),
+            None => {}
         }
         Counted {
             more: super::More::default(),
             error_bounds: None,
-            engine: NAME.to_owned(),
-            exact: false,
+            engine: self.name.to_owned(),
+            exact: is_exact(self.name),
             error_bound: None,
             histogram: self.sums.histogram,
             keyed: self.sums.keyed,
             elements: self.sums.elements,
-            warnings: vec![warning(&finished.adjustment, self.adjusting)],
+            warnings,
         }
     }
 }
 
-fn warning(adjustment: &Adjustment, adjusting: bool) -> Warning {
+fn warning(engine: &str, adjustment: &Adjustment, adjusting: bool) -> Warning {
     let beyond = adjustment.distinct().get();
     let then = if adjusting {
         format!(
@@ -181,7 +278,7 @@ fn warning(adjustment: &Adjustment, adjusting: bool) -> Warning {
     Warning {
         code: "approximate".to_owned(),
         message: format!(
-            "hp-rda is an approximation, whose error is not bounded: distances from one chunk of 2048 \
+            "{engine} is an approximation, whose error is not bounded: distances from one chunk of 2048 \
              accesses to another are too large where the chunks share items; {then}"
         ),
         hint: "--engine auto is exact".to_owned(),
@@ -272,7 +369,8 @@ mod tests {
 
     fn count(columns: &[Columns], threads: usize, adjusting: bool) -> Counted {
         let threads = NonZeroUsize::new(threads).unwrap();
-        let mut counts = Box::new(Approximate::new(threads, adjusting, Bytes(u64::MAX)));
+        let engine = hp_rda(threads, Bytes(u64::MAX));
+        let mut counts = Box::new(Late::new(engine, adjusting, DeviceFault::default()));
         for columns in columns {
             counts.add(columns);
         }
@@ -297,7 +395,7 @@ mod tests {
     fn every_access_counts_for_its_cell_and_its_element() {
         let columns = columns();
         let (distances, _) = merged(&columns);
-        let mut expected = ApproximateSums::default();
+        let mut expected = LateSums::default();
         for (columns, distances) in columns.iter().zip(distances.chunks(50_000)) {
             expected.histogram.add_column(distances);
             expected.keyed.add_column(&columns.cells, distances);
