@@ -36,15 +36,18 @@ __device__ static inline unsigned digit_of(u64 reference, unsigned shift, unsign
   return value_of(reference) >> shift & ((1u << bits) - 1);
 }
 
+// The halves of a link: 1 + the reference before, and 1 + the one after; 0 for none.
+__device__ static inline unsigned previous_of(u64 link) { return (unsigned)link; }
+__device__ static inline unsigned next_of(u64 link) { return (unsigned)(link >> 32); }
+
 // table[tile] becomes the number of references of the tile that have none before,
 // table[tiles + tile] the number of those that have one after.
-extern "C" __global__ void order_count(const unsigned *previous, const unsigned *next, unsigned count,
-                                       unsigned *table) {
+extern "C" __global__ void order_count(const u64 *links, unsigned count, unsigned *table) {
   __shared__ unsigned sums[WARPS + 1];
   unsigned firsts = 0, followed = 0, begin = blockIdx.x * TILE;
   for (unsigned k = threadIdx.x; k < TILE && begin + k < count; k += THREADS) {
-    firsts += previous[begin + k] == 0;
-    followed += next[begin + k] != 0;
+    firsts += previous_of(links[begin + k]) == 0;
+    followed += next_of(links[begin + k]) != 0;
   }
   sum_before(firsts, sums);
   if (threadIdx.x == 0) table[blockIdx.x] = sums[WARPS];
@@ -55,17 +58,19 @@ extern "C" __global__ void order_count(const unsigned *previous, const unsigned 
 // `order` gets the references in the order of `previous`: those without one, in the order of time,
 // and then for each reference with a next one that. `firsts` gets the references without a previous
 // one, `lasts` those without a next one, both in the order of time. The table has sums before each
-// number, so in its second half those of all first references too.
-extern "C" __global__ void order_write(const unsigned *previous, const unsigned *next, unsigned count,
-                                       const unsigned *table, u64 *order, unsigned *firsts,
+// number, so in its second half those of all first references too. `previous` gets that half of the
+// links.
+extern "C" __global__ void order_write(const u64 *links, unsigned count, const unsigned *table,
+                                       unsigned *previous, u64 *order, unsigned *firsts,
                                        unsigned *lasts) {
   __shared__ unsigned of_warps[2][WARPS];
   unsigned first = blockIdx.x * TILE + warp() * ROUNDS * 32;
   unsigned cold = 0, followed = 0;
   for (unsigned r = 0; r < ROUNDS && first + r * 32 < count; r++) {
     unsigned i = first + r * 32 + lane();
-    cold += __popc(__ballot_sync(ALL, i < count && previous[i] == 0));
-    followed += __popc(__ballot_sync(ALL, i < count && next[i] != 0));
+    u64 link = i < count ? links[i] : 0;
+    cold += __popc(__ballot_sync(ALL, i < count && previous_of(link) == 0));
+    followed += __popc(__ballot_sync(ALL, next_of(link) != 0));
   }
   of_warps[0][warp()] = cold;
   of_warps[1][warp()] = followed;
@@ -78,15 +83,17 @@ extern "C" __global__ void order_write(const unsigned *previous, const unsigned 
   }
   for (unsigned r = 0; r < ROUNDS && first + r * 32 < count; r++) {
     unsigned i = first + r * 32 + lane();
-    bool is_first = i < count && previous[i] == 0, has_next = i < count && next[i] != 0;
+    u64 link = i < count ? links[i] : 0;
+    bool is_first = i < count && previous_of(link) == 0, has_next = next_of(link) != 0;
     unsigned colds = __ballot_sync(ALL, is_first), nexts = __ballot_sync(ALL, has_next);
+    if (i < count) previous[i] = previous_of(link);
     if (is_first) {
       unsigned place = cold_place + __popc(colds & before());
       order[place] = i;
       firsts[place] = i;
     }
     unsigned place = next_place + __popc(nexts & before());
-    if (has_next) order[place] = next[i] - 1;
+    if (has_next) order[place] = next_of(link) - 1;
     // Of the references before i, those without a next one are all but those with one.
     if (i < count && !has_next) lasts[i - (place - distinct)] = i;
     cold_place += __popc(colds);

@@ -98,16 +98,18 @@ __device__ static inline void sort_tile(const Item *items, const unsigned *numbe
   }
 }
 
-// Of references sorted by item: previous[i] becomes 1 + the reference before i to its item, and
-// next[i] becomes 1 + the one after; 0 where there is none.
+// Of references sorted by item: the lower half of links[i] becomes 1 + the reference before i to its
+// item, and the upper half 1 + the one after; 0 where there is none. Both are in one word, because
+// words are written in a random order, each to a sector of its own.
 template <class Item>
 __device__ static inline void link(const Item *items, const unsigned *numbers, unsigned count,
-                                   unsigned *previous, unsigned *next) {
+                                   u64 *links) {
   for (unsigned s = blockIdx.x * THREADS + threadIdx.x; s < count; s += gridDim.x * THREADS) {
     unsigned i = numbers[s];
     Item item = items[s];
-    previous[i] = s > 0 && items[s - 1] == item ? numbers[s - 1] + 1 : 0;
-    next[i] = s + 1 < count && items[s + 1] == item ? numbers[s + 1] + 1 : 0;
+    unsigned previous = s > 0 && items[s - 1] == item ? numbers[s - 1] + 1 : 0;
+    unsigned next = s + 1 < count && items[s + 1] == item ? numbers[s + 1] + 1 : 0;
+    links[i] = (u64)next << 32 | previous;
   }
 }
 
@@ -127,9 +129,8 @@ __device__ static inline void link(const Item *items, const unsigned *numbers, u
     sort_tile(items, numbers, count, shift, bits, table, to_items, to_numbers);                     \
   }                                                                                                 \
   extern "C" __global__ void radix_link_##bits_of_item(const Item *items, const unsigned *numbers, \
-                                                       unsigned count, unsigned *previous,         \
-                                                       unsigned *next) {                           \
-    link(items, numbers, count, previous, next);                                                    \
+                                                       unsigned count, u64 *links) {               \
+    link(items, numbers, count, links);                                                             \
   }
 
 FOR_ITEMS_OF(32, unsigned)

@@ -6,22 +6,38 @@
 // Numbers of a thread, which are neighbours.
 #define EACH (TILE / THREADS)
 
+// Reads or writes the numbers of a thread at once, which are a sector.
+__device__ static inline void load(unsigned *own, const unsigned *from) {
+  uint4 low = *(const uint4 *)from, high = *(const uint4 *)(from + 4);
+  own[0] = low.x, own[1] = low.y, own[2] = low.z, own[3] = low.w;
+  own[4] = high.x, own[5] = high.y, own[6] = high.z, own[7] = high.w;
+}
+__device__ static inline void store(unsigned *to, const unsigned *own) {
+  *(uint4 *)to = make_uint4(own[0], own[1], own[2], own[3]);
+  *(uint4 *)(to + 4) = make_uint4(own[4], own[5], own[6], own[7]);
+}
+
 // Replaces a tile by the sums before each of its numbers, each with `carry` added. Returns the sum
 // of the tile.
 __device__ static inline unsigned scan_tile(unsigned *values, unsigned count, unsigned begin,
                                             unsigned carry, unsigned *sums) {
   unsigned own[EACH], sum = 0, first = begin + threadIdx.x * EACH;
+  bool is_whole = first + EACH <= count;
+  if (is_whole) load(own, values + first);
 #pragma unroll
   for (unsigned k = 0; k < EACH; k++) {
-    own[k] = first + k < count ? values[first + k] : 0;
+    if (!is_whole) own[k] = first + k < count ? values[first + k] : 0;
     sum += own[k];
   }
   unsigned place = carry + sum_before(sum, sums);
 #pragma unroll
   for (unsigned k = 0; k < EACH; k++) {
-    if (first + k < count) values[first + k] = place;
-    place += own[k];
+    unsigned value = own[k];
+    own[k] = place;
+    place += value;
+    if (!is_whole && first + k < count) values[first + k] = own[k];
   }
+  if (is_whole) store(values + first, own);
   return sums[WARPS];
 }
 

@@ -8,14 +8,17 @@
 //! The stream is of uniform items. On the interpreter the times say which step takes most
 //! instructions, and nothing of a GPU's time.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use reuselens_baselines::{HpRda, HpRdaSettings};
+use reuselens_cuda::{Interpreter, KernelCounts};
 use reuselens_distance::generate::{Generator, Uniform};
 use reuselens_distance::{CountingTree, Engine};
 use reuselens_distance_gpu::{ExactSettings, GpuExact, HpRdaGpu, interpreter};
 use reuselens_locality::ExactHistogram;
+use reuselens_ptx::Options;
 use reuselens_units::Distance;
 
 type Failure = Box<dyn std::error::Error>;
@@ -46,6 +49,46 @@ fn exact(items: &[u64], threads: usize) -> Result<(), Failure> {
     print("dominance", times.dominance);
     print("histogram", times.histogram);
     print("resolve", times.resolve);
+    Ok(())
+}
+
+/// The items as numbers from 0 on.
+fn numbered(items: &[u64]) -> Vec<u64> {
+    let mut numbers = HashMap::new();
+    let number = |item| {
+        let next = numbers.len() as u64;
+        *numbers.entry(item).or_insert(next)
+    };
+    items.iter().map(number).collect()
+}
+
+/// What the exact kernels do, per reference: instructions of warps, and bytes of sectors of global
+/// memory.
+fn work(what: &str, items: &[u64], threads: usize) -> Result<(), Failure> {
+    let options = Options {
+        threads,
+        ..Options::default()
+    };
+    let device = Interpreter::new(MEMORY, options, KernelCounts::default());
+    let chunk = Some(items.len() as u64);
+    let mut engine = GpuExact::new(device, ExactSettings { chunk })?;
+    engine.feed(items);
+    engine.tally(&mut ExactHistogram::new())?;
+    let counts = engine.into_device().into_watch();
+    let each = |number: u64| number as f64 / items.len() as f64;
+    println!("exact, {what}, per reference: launches, warp instructions, bytes of sectors");
+    let mut sums = (0, 0);
+    for kernel in counts.kernels() {
+        let (instructions, bytes) = (kernel.stats.warp_instructions, 32 * kernel.memory.sectors);
+        sums = (sums.0 + instructions, sums.1 + bytes);
+        let (launches, name) = (kernel.launches, &kernel.name);
+        println!(
+            "  {name:20} {launches:3} {:8.2} {:8.1}",
+            each(instructions),
+            each(bytes)
+        );
+    }
+    println!("  {:24} {:8.2} {:8.1}", "all", each(sums.0), each(sums.1));
     Ok(())
 }
 
@@ -86,5 +129,7 @@ fn main() -> Result<(), Failure> {
     Uniform::new(distinct, 1).fill(&mut items);
     println!("{references} references to {distinct} items, on the interpreter, {threads} threads");
     exact(&items, threads)?;
+    work("items of 64 bits", &items, threads)?;
+    work("numbered items", &numbered(&items), threads)?;
     hp_rda(&items, threads)
 }

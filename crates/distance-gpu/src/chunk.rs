@@ -5,7 +5,7 @@ use std::ops::Range;
 use reuselens_cuda::{Device, DeviceArray, Gpu};
 use reuselens_units::Bytes;
 
-use crate::dominance::{Links, histogram};
+use crate::dominance::{Links, Previous, histogram};
 use crate::error::GpuDistanceError;
 use crate::kernels::KernelCode;
 use crate::radix::{ItemBits, References};
@@ -27,9 +27,10 @@ const PIECE: usize = 1 << 18;
 pub(crate) struct ChunkArrays<D> {
     gpu: Gpu<D>,
     room: u64,
-    /// Items, as they are sorted; then references in the order of their previous ones.
+    /// Items, as they are sorted; then links of references, and references in the order of their
+    /// previous ones.
     words: [DeviceArray<u64>; 2],
-    /// Numbers of references; then the references after each; then distances.
+    /// Numbers of references; then the first and last ones of items; then distances.
     numbers: [DeviceArray<u32>; 2],
     previous: DeviceArray<u32>,
     table: Table,
@@ -94,27 +95,25 @@ impl<D: Device> ChunkArrays<D> {
         timed(&mut times.sort, || {
             references.sort(gpu, table, &self.differing)
         })?;
-        let links = Links {
+        let [sorted, pairs] = &self.words;
+        let links = Links { count, pairs };
+        let previous = Previous {
             count,
-            previous: &self.previous,
-            next: &self.numbers[1],
+            numbers: &self.previous,
         };
-        let [sorted, order] = &self.words;
-        // What was sorted is not needed any more when these are written.
-        let ends = [sorted.view(0, self.room), sorted.view(self.room, self.room)];
         let distinct = timed(&mut times.previous, || {
             links.find(gpu, bits, sorted, &self.numbers[0])?;
-            links.order(gpu, table, order, [&ends[0], &ends[1]])
+            // Sorted items and their numbers are not needed any more.
+            links.order(gpu, table, previous, sorted, &self.numbers)
         })?;
         let distinct = 0..u64::from(distinct);
         let ends = timed(&mut times.transfer, || {
-            let firsts = gpu.read(&ends[0], distinct.clone())?;
-            let lasts = gpu.read(&ends[1], distinct)?;
+            let firsts = gpu.read(&self.numbers[0], distinct.clone())?;
+            let lasts = gpu.read(&self.numbers[1], distinct)?;
             Ok::<_, GpuDistanceError>(Ends { firsts, lasts })
         })?;
-        self.words.swap(0, 1);
         timed(&mut times.dominance, || {
-            links.distances(gpu, table, &mut self.words, &self.numbers[0])
+            previous.distances(gpu, table, &mut self.words, &self.numbers[0])
         })?;
         Ok(ends)
     }

@@ -9,8 +9,15 @@ use crate::table::{DIGIT_BITS, THREADS, TILE, Table, looping_blocks};
 #[derive(Clone, Copy)]
 pub(crate) struct Links<'a> {
     pub count: u32,
-    pub previous: &'a DeviceArray<u32>,
-    pub next: &'a DeviceArray<u32>,
+    /// The one before in the lower half, the one after in the upper.
+    pub pairs: &'a DeviceArray<u64>,
+}
+
+/// The references before each to the same item, plus one; 0 for none.
+#[derive(Clone, Copy)]
+pub(crate) struct Previous<'a> {
+    pub count: u32,
+    pub numbers: &'a DeviceArray<u32>,
 }
 
 impl Links<'_> {
@@ -26,35 +33,40 @@ impl Links<'_> {
             .array(items)
             .array(numbers)
             .word(self.count)
-            .arrays([self.previous, self.next]);
+            .array(self.pairs);
         let name = bits.kernel(["radix_link_32", "radix_link_64"]);
         gpu.launch_blocks(name, looping_blocks(self.count), THREADS, params)
     }
 
-    /// Writes the references in the order of their previous ones to `order`, the first reference
-    /// to each item to `firsts` and the last to `lasts`. Returns the number of items.
+    /// Writes the references before each to `previous`, the references in the order of those to
+    /// `order`, the first reference to each item to `firsts` and the last to `lasts`. Returns the
+    /// number of items.
     pub fn order<D: Device>(
         self,
         gpu: &mut Gpu<D>,
         table: &Table,
+        previous: Previous<'_>,
         order: &DeviceArray<u64>,
-        [firsts, lasts]: [&DeviceArray<u32>; 2],
+        ends: &[DeviceArray<u32>; 2],
     ) -> Result<u32, GpuFault> {
         let tiles = self.count.div_ceil(TILE);
         let links = || {
             Params::default()
-                .arrays([self.previous, self.next])
+                .array(self.pairs)
                 .word(self.count)
                 .array(&table.counts)
         };
         gpu.launch_blocks("order_count", tiles, THREADS, links())?;
         table.scan(gpu, 2 * tiles)?;
-        let params = links().array(order).arrays([firsts, lasts]);
+        let params = links().array(previous.numbers).array(order);
+        let params = params.arrays(ends.each_ref());
         gpu.launch_blocks("order_write", tiles, THREADS, params)?;
         let tiles = u64::from(tiles);
         Ok(gpu.read(&table.counts, tiles..tiles + 1)?[0])
     }
+}
 
+impl Previous<'_> {
     /// Writes the distances of all references, from their order in the first of `orders`, which are
     /// both used up. Those without a previous reference get `u32::MAX`.
     pub fn distances<D: Device>(
@@ -89,7 +101,7 @@ impl Links<'_> {
         let last = Params::default()
             .array(&orders[0])
             .word(self.count)
-            .array(self.previous)
+            .array(self.numbers)
             .array(distances);
         gpu.launch_blocks("dominance_last", all, THREADS, last)
     }

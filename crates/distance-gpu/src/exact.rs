@@ -10,9 +10,9 @@
 //! its items in the order of their last references.
 //!
 //! # Cost
-//! Per reference: the device reads and writes 20 or 32 bytes (items of 32 or 64 bits) in each pass of
-//! the sort, one per 8 bits in which items differ, and 24 in each pass that counts, of which there
-//! are three for 64 Mi references. Per
+//! Per reference: the device reads and writes 20 or 32 bytes (items of 32 or 64 bits) in each pass
+//! of the sort, one per 8 bits in which items differ, and 24 in each pass that counts, of which
+//! there are three for 64 Mi references. Per
 //! distinct item of a chunk: two accesses of the counting tree on the processor. Memory: 29 bytes
 //! of the device per reference of a chunk; 48 bytes at most of the processor per reference of a
 //! chunk, and those of the counting tree per distinct item.
