@@ -130,7 +130,7 @@ impl RunNames {
                     is_refused: false,
                     count: 1,
                 };
-                fault.count_in(&mut self.ledger.faults, MAX_ENTRIES);
+                self.ledger.count_fault(fault);
             }
         }
     }

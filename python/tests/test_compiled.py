@@ -139,6 +139,8 @@ if "nothing" not in sys.argv:
 print(__name__, sys.argv[1:], filled.sum())
 if "fail" in sys.argv:
     sys.exit(5)
+if "ends" in sys.argv:
+    sys.exit(0)
 if "uninstall" in sys.argv:
     import reuselens.triton
     reuselens.triton.uninstall()
@@ -170,6 +172,11 @@ def test_runner_keeps_the_exit_status_and_writes_the_file(tmp_path):
     done = run(tmp_path, "-o", "missing/run.rlgpu", "script.py")
     assert done.returncode == 1 and "missing/run.rlgpu" in done.stderr
     assert "Traceback" not in done.stderr
+    # Whoever ends by SystemExit, as pytest does, has not written the file either.
+    done = run(tmp_path, "-o", "missing/run.rlgpu", "script.py", "ends")
+    assert done.returncode == 1 and "missing/run.rlgpu" in done.stderr
+    done = run(tmp_path, "-o", "none.rlgpu", "script.py", "nothing")
+    assert done.returncode == 1 and "no kernel" in done.stderr
     done = run(tmp_path, "script.py", "uninstall")
     assert done.returncode == 1 and "install()" in done.stderr
     done = run(tmp_path, "script.py", "cuda")

@@ -2,7 +2,7 @@
 //! (`--arithmetic`).
 
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
@@ -17,20 +17,26 @@ use reuselens_ptx::{
 use crate::say::say;
 
 /// The file, or none.
-pub struct ArithmeticFile(ArithmeticSink<BufWriter<AtomicFile>>);
+pub struct ArithmeticFile {
+    sink: ArithmeticSink<BufWriter<AtomicFile>>,
+    /// For messages; empty if there is no file.
+    path: PathBuf,
+}
 
 impl ArithmeticFile {
     /// Creates the file, if there is to be one.
     pub fn create(path: Option<&Path>, force: bool) -> anyhow::Result<ArithmeticFile> {
         let file = path.map(|path| AtomicFile::create(path, force));
         let sink = ArithmeticSink::new(file.transpose()?.map(BufWriter::new));
-        let name = || path.unwrap_or(Path::new("")).display().to_string();
-        Ok(ArithmeticFile(sink.with_context(name)?))
+        let path = path.unwrap_or(Path::new("")).to_owned();
+        let sink = sink.with_context(|| path.display().to_string())?;
+        Ok(ArithmeticFile { sink, path })
     }
 
     /// Writes it to its end, and says what is in it, unless it is to be `quiet`.
     pub fn finish(self, quiet: bool) -> anyhow::Result<()> {
-        let (file, lines) = self.0.finish().context("--arithmetic")?;
+        let finished = self.sink.finish();
+        let (file, lines) = finished.with_context(|| self.path.display().to_string())?;
         let Some(file) = file else {
             return Ok(());
         };
@@ -55,8 +61,9 @@ pub struct WithArithmetic<S> {
 impl<S> WithArithmetic<S> {
     /// A kernel is launched; to be called before each launch.
     pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), TraceError> {
-        let written = self.operations.0.launch(kernel, launch);
-        written.map_err(|error| TraceError::io("write", Path::new("--arithmetic"), error))
+        let ArithmeticFile { sink, path } = &mut self.operations;
+        let written = sink.launch(kernel, launch);
+        written.map_err(|error| TraceError::io("write", path, error))
     }
 }
 
@@ -67,17 +74,17 @@ impl<S: LaunchSink> LaunchSink for WithArithmetic<S> {
     );
 
     fn open(&mut self, block: u32) -> Self::Block {
-        (self.inner.open(block), self.operations.0.open(block))
+        (self.inner.open(block), self.operations.sink.open(block))
     }
 
     fn drain(&mut self, block: u32, sink: &mut Self::Block) {
         self.inner.drain(block, &mut sink.0);
-        self.operations.0.drain(block, &mut sink.1);
+        self.operations.sink.drain(block, &mut sink.1);
     }
 
     fn close(&mut self, block: u32, sink: Self::Block) {
         self.inner.close(block, sink.0);
-        self.operations.0.close(block, sink.1);
+        self.operations.sink.close(block, sink.1);
     }
 }
 

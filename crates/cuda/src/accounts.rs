@@ -14,13 +14,11 @@ use reuselens_gpu_advisor::{
 use crate::device::{CudaFault, DeviceVariable};
 use crate::static_symbols::StaticSymbols;
 
-/// More modules, call paths, objects, sums and faults than these are not kept: a program cannot
+/// More modules, call paths, objects and sums than these are not kept: a program cannot
 /// fill the memory of the process that analyses it.
 const MAX_ENTRIES: usize = 1 << 16;
 /// An object further from an address than this is not the one that was meant.
 const NEAR: u64 = 1 << 20;
-/// Different faults that are kept.
-const MAX_FAULTS: usize = 1000;
 
 /// A block of the device's memory.
 #[derive(Clone, Debug)]
@@ -386,7 +384,7 @@ impl Accounts {
             is_refused: !fault.status.is_fatal(),
             count: 1,
         };
-        fault.count_in(&mut self.ledger.faults, MAX_FAULTS);
+        self.ledger.count_fault(fault);
     }
 
     /// The object at an address, or before it, or after it: the order in which the interpreter's

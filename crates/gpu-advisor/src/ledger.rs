@@ -273,18 +273,27 @@ pub struct LaunchFault {
     pub count: u64,
 }
 
+/// The most different faults of a run that are kept.
+const MOST_FAULTS: usize = 1000;
+
 impl LaunchFault {
-    /// Counts the fault: once more if the list has it, else as its last. `most` bounds the list.
-    pub fn count_in(self, faults: &mut Vec<LaunchFault>, most: usize) {
-        let key = |fault: &LaunchFault| LaunchFault {
-            count: 0,
-            ..fault.clone()
-        };
-        let own = key(&self);
-        if let Some(known) = faults.iter_mut().find(|fault| key(fault) == own) {
-            known.count += self.count;
-        } else if faults.len() < most {
-            faults.push(self);
+    /// Whether the same happened once more, and not only as often.
+    fn is_as(&self, other: &LaunchFault) -> bool {
+        let key = |it: &LaunchFault| (it.call_path, it.object, it.is_refused);
+        key(self) == key(other) && self.kernel == other.kernel && self.message == other.message
+    }
+}
+
+impl Ledger {
+    /// Counts a fault: once more if it is known, else as a new one, as long as there are fewer than
+    /// 1000. Cost: a comparison with each that is known.
+    pub fn count_fault(&mut self, fault: LaunchFault) {
+        if let Some(known) = self.faults.iter_mut().find(|known| known.is_as(&fault)) {
+            known.count += fault.count;
+        } else if self.faults.len() < MOST_FAULTS {
+            self.faults.push(fault);
+        } else {
+            self.is_cut = true;
         }
     }
 }

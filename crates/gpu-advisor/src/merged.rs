@@ -9,7 +9,8 @@ use crate::by_kind::RequestSums;
 use crate::bypass::{BypassInputs, BypassReport};
 use crate::ledger::{CopySum, FillSum, LaunchSum, Ledger};
 use crate::left_out;
-use crate::report::{KernelReport, SiteReport};
+use crate::report::{KernelReport, ObjectReport, SharedArrayReport, SiteReport};
+use crate::{CacheDistances, CacheReport, ConfiguredLaunches, ReuseReport};
 
 impl Ledger {
     /// Gives call paths other numbers, and adds up what then has the same: copies, fills, launches
@@ -49,11 +50,9 @@ impl Ledger {
             known.launches += more.launches;
             known.failed += more.failed;
         });
-        let faults = std::mem::take(&mut self.faults);
-        let most = faults.len();
-        for mut fault in faults {
+        for mut fault in std::mem::take(&mut self.faults) {
             fault.call_path = number(fault.call_path);
-            fault.count_in(&mut self.faults, most);
+            self.count_fault(fault);
         }
     }
 }
@@ -113,48 +112,75 @@ impl KernelReport {
     /// Adds other launches of the same kernel. Of the orders of threads that were looked at, the
     /// one of more threads stays. Cost: linear in what both have.
     fn merge(&mut self, other: &KernelReport) {
-        self.launches.merge(&other.launches);
-        for more in &other.configurations {
+        // All fields are named, so that none is forgotten.
+        let KernelReport {
+            kernel: _,
+            call_path: _,
+            launches,
+            configurations,
+            other_configurations,
+            instructions,
+            mix,
+            spaces,
+            global,
+            reuse,
+            divergence,
+            banks,
+            shared_arrays,
+            caches,
+            cache_distances,
+            bypass,
+            mapping,
+            branches,
+            left_out,
+            by_site,
+            by_object,
+            constants,
+        } = other;
+        self.launches.merge(launches);
+        self.merge_configurations(configurations);
+        self.other_configurations += other_configurations;
+        self.instructions.warps += instructions.warps;
+        self.instructions.threads += instructions.threads;
+        self.mix.merge(mix);
+        self.spaces.merge(spaces);
+        self.global.merge(global);
+        self.divergence.merge(divergence);
+        self.banks.merge(banks);
+        self.branches.merge(branches);
+        left_out::add(&mut self.left_out, left_out);
+        merge_option(&mut self.reuse, reuse, ReuseReport::merge);
+        merge_option(&mut self.caches, caches, CacheReport::merge);
+        let distances = &mut self.cache_distances;
+        merge_option(distances, cache_distances, CacheDistances::merge);
+        merge_option(&mut self.mapping, mapping, |known, more| {
+            if more.threads > known.threads {
+                *known = *more;
+            }
+        });
+        self.merge_bypass(bypass);
+        self.merge_shared_arrays(shared_arrays);
+        self.merge_sites(by_site);
+        self.merge_objects(by_object, constants);
+    }
+
+    fn merge_configurations(&mut self, others: &[ConfiguredLaunches]) {
+        for more in others {
             let mut known = self.configurations.iter_mut();
             match known.find(|known| known.configuration == more.configuration) {
                 Some(known) => known.launches += more.launches,
                 None => self.configurations.push(*more),
             }
         }
-        self.other_configurations += other.other_configurations;
-        self.instructions.warps += other.instructions.warps;
-        self.instructions.threads += other.instructions.threads;
-        self.mix.merge(&other.mix);
-        self.spaces.merge(&other.spaces);
-        self.global.merge(&other.global);
-        self.divergence.merge(&other.divergence);
-        self.banks.merge(&other.banks);
-        self.branches.merge(&other.branches);
-        left_out::add(&mut self.left_out, &other.left_out);
-        merge_option(&mut self.reuse, &other.reuse, |known, more| {
-            known.merge(more)
-        });
-        merge_option(&mut self.caches, &other.caches, |known, more| {
-            known.merge(more)
-        });
-        merge_option(&mut self.mapping, &other.mapping, |known, more| {
-            if more.threads > known.threads {
-                *known = *more;
-            }
-        });
-        self.merge_bypass(other);
-        self.merge_shared_arrays(other);
-        self.merge_sites(other);
-        self.merge_objects(other);
     }
 
     /// After reuse distances and divergence, of which its inputs are means.
-    fn merge_bypass(&mut self, other: &KernelReport) {
+    fn merge_bypass(&mut self, other: &Option<BypassReport>) {
         let means = self.reuse.as_ref().map(|reuse| {
             let distances = [&reuse.warp_lines, &reuse.cta_lines].map(|it| it.mean_distance());
             (distances, self.divergence.loads.line_degree())
         });
-        merge_option(&mut self.bypass, &other.bypass, |known, more| {
+        merge_option(&mut self.bypass, other, |known, more| {
             known.merge(more);
             let Some(([of_warps, of_ctas], memory_divergence)) = means else {
                 return;
@@ -170,8 +196,8 @@ impl KernelReport {
         });
     }
 
-    fn merge_shared_arrays(&mut self, other: &KernelReport) {
-        for more in &other.shared_arrays {
+    fn merge_shared_arrays(&mut self, others: &[SharedArrayReport]) {
+        for more in others {
             let mut known = self.shared_arrays.iter_mut();
             match known.find(|known| known.array == more.array) {
                 Some(known) => known.counts.merge(&more.counts),
@@ -184,8 +210,8 @@ impl KernelReport {
             .sort_by_key(|report| start(report.array.as_ref().map(|array| array.start)));
     }
 
-    fn merge_sites(&mut self, other: &KernelReport) {
-        for more in &other.by_site {
+    fn merge_sites(&mut self, others: &[SiteReport]) {
+        for more in others {
             match self
                 .by_site
                 .binary_search_by_key(&more.site, |known| known.site)
@@ -203,8 +229,8 @@ impl KernelReport {
         }
     }
 
-    fn merge_objects(&mut self, other: &KernelReport) {
-        for more in &other.by_object {
+    fn merge_objects(&mut self, others: &[ObjectReport], constants: &[u32]) {
+        for more in others {
             match self
                 .by_object
                 .binary_search_by_key(&more.object, |known| known.object)
@@ -217,7 +243,7 @@ impl KernelReport {
                 Err(at) => self.by_object.insert(at, more.clone()),
             }
         }
-        self.constants.extend(&other.constants);
+        self.constants.extend(constants);
         self.constants.sort_unstable();
         self.constants.dedup();
     }

@@ -64,6 +64,9 @@ impl<W: Write + Send> ArithmeticSink<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> io::Result<()> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
         let Some(out) = &mut self.out else {
             return Ok(());
         };

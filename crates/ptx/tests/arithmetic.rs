@@ -91,6 +91,8 @@ fn values_are_of_the_operands_types() {
         ("prmt.b32 %r2, %r1, 18, 5;", "0x3\t0\t0,1\t18,18\t5,5"),
         ("mad.lo.cc.u32 %r2, %r1, 7, 9;", "0x3\t0\t0,1\t7,7\t9,9"),
         ("neg.s32 %r2, %r1;", "0x3\t0\t0,1"),
+        // The address of an operand takes an operation of its own.
+        (".extern .shared .b32 s[]; add.u32 %r2, s, %r1;", "0x3\t0\t0,0\t0,1"),
     ] {
         assert_eq!(calculated(body, 2), [expected], "{body}");
     }

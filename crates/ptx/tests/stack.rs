@@ -87,7 +87,7 @@ fn functions_called_through_pointers_take_memory_of_their_own() {
     });
 }
 
-/// Runs a body for 32 threads, with a function `f` before it, by a stack of so many bytes.
+/// Runs a body for 32 threads, with a function `f` before it, by a stack of that many bytes.
 fn body(function: &str, body: &str, stack: u64) -> Result<Vec<u64>, LaunchError> {
     let text = format!(
         ".version 7.3\n.target sm_80\n.address_size 64\n.global .u64 out[32];\n{function}\n\

@@ -86,17 +86,19 @@ def main(arguments: Optional[List[str]] = None) -> None:
         )
     except (ValueError, RuntimeError) as error:
         parser.error(str(error))
-    is_written, hint = True, ""
     try:
         _run(options.is_module, options.command)
-    except Exception as error:
-        hint = _hint(error)
+    except SystemExit as ended:
+        if not _finish(options) and not ended.code:
+            sys.exit(1)
         raise
-    finally:
-        is_written = _finish(options)
+    except BaseException as error:
+        _finish(options)
+        hint = _hint(error)
         if hint:
             print(f"reuselens: {hint}", file=sys.stderr)
-    if not is_written:
+        raise
+    if not _finish(options):
         sys.exit(1)
 
 
@@ -109,7 +111,7 @@ def _run(is_module: bool, command: List[str]) -> None:
         runpy.run_path(command[0], run_name="__main__")
 
 
-def _hint(error: Exception) -> str:
+def _hint(error: BaseException) -> str:
     """What to do about an error of a program for a GPU; empty for all others."""
     needs_gpu = ("no NVIDIA driver", "not compiled with CUDA", "No CUDA GPUs")
     if any(text in str(error) for text in needs_gpu):
@@ -118,14 +120,14 @@ def _hint(error: Exception) -> str:
 
 
 def _finish(options: argparse.Namespace) -> bool:
-    """Prints the report, and writes the file: whether it did."""
+    """Prints the report, and writes the file if there is to be one: whether it did."""
     is_terminal = sys.stdout.isatty()
     width = max(60, shutil.get_terminal_size().columns) if is_terminal else 100
     try:
         text = rt.report(top=options.top, width=width, color=is_terminal)
         if not text:
             print("reuselens: no kernel of Triton was launched", file=sys.stderr)
-            return True
+            return options.output is None
         if not options.is_quiet:
             print(text)
         if options.output is not None:

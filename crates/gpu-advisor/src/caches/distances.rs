@@ -12,6 +12,8 @@
 //! Source of the caches with invalidation: Schuff, Parsons and Pai, *Multicore-Aware Reuse Distance
 //! Analysis*, IPDPSW 2010; see [`Coherent`].
 
+use std::collections::BTreeMap;
+
 use reuselens_distance::{Coherent, CountingTree, Engine};
 use reuselens_locality::Log2Histogram;
 use reuselens_units::Distance;
@@ -53,8 +55,8 @@ impl CacheDistances {
 /// invalidation ([`Coherent`]).
 #[derive(Default)]
 pub(crate) struct DistanceMeter {
-    /// By SM.
-    private: Vec<CountedAccesses>,
+    /// By SM, of those that the launch uses.
+    private: BTreeMap<usize, CountedAccesses>,
     coherent: Coherent,
     shared: CountedAccesses,
     request: CoherentRequest,
@@ -97,7 +99,6 @@ impl DistanceMeter {
         sms: usize,
         passes_by: impl Fn(&CacheStep) -> bool,
     ) {
-        self.private.resize_with(sms, CountedAccesses::default);
         let mut next_lines = vec![0; wave.len()];
         let blocks = wave.iter().map(|requests| &requests.steps[..]).enumerate();
         for (block, step) in Lockstep::new(blocks) {
@@ -112,7 +113,8 @@ impl DistanceMeter {
                 continue;
             }
             let sm = (first + block) % sms;
-            self.private[sm].add(lines.clone(), is_load, &mut sums.private);
+            let private = self.private.entry(sm).or_default();
+            private.add(lines.clone(), is_load, &mut sums.private);
             self.request.lines.clear();
             self.request.lines.extend(lines);
             self.request.run(&mut self.coherent, sm, is_load, sums);
@@ -123,7 +125,7 @@ impl DistanceMeter {
     pub fn end(&mut self) -> CacheDistances {
         let sums = &mut self.distances;
         self.shared.flush_into(&mut sums.shared);
-        for cache in &mut self.private {
+        for cache in self.private.values_mut() {
             cache.flush_into(&mut sums.private);
         }
         std::mem::take(sums)

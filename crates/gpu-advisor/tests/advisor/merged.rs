@@ -33,8 +33,11 @@ fn kernels_of_two_paths_are_merged_to_what_one_path_has() {
         let launches: Vec<_> = (0..2 + random.below(5))
             .map(|_| random_launch(&mut random))
             .collect();
-        let mut apart = Advisor::new(AdvisorOptions::default());
-        let mut together = Advisor::new(AdvisorOptions::default());
+        let options = AdvisorOptions {
+            cache_distances: true,
+            ..AdvisorOptions::default()
+        };
+        let (mut apart, mut together) = (Advisor::new(options), Advisor::new(options));
         for (at, one) in launches.iter().enumerate() {
             let mut context = one.context.clone();
             context.call_path = if at == 0 {

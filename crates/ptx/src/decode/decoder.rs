@@ -133,9 +133,10 @@ impl<'a> KernelDecoder<'a> {
     pub fn begin(&mut self, at: Position, opcode: &str, text: impl FnOnce() -> String) {
         self.at = at;
         opcode.clone_into(&mut self.opcode);
-        self.text = match self.keeps_texts {
-            true => text().into(),
-            false => Arc::default(),
+        self.text = if self.keeps_texts {
+            text().into()
+        } else {
+            Arc::default()
         };
         self.fresh = true;
         self.guard = (NONE, false);
@@ -190,9 +191,10 @@ impl<'a> KernelDecoder<'a> {
     }
 
     /// Before an arithmetic operation on these registers: shows it to sinks, if they want that. It
-    /// is then counted here, and not at the operation itself.
+    /// is counted here then, and not at the operation itself, unless an operand has needed one
+    /// before.
     pub fn observe(&mut self, types: &'static [Type], slots: &[u32]) -> Result<(), PtxError> {
-        if !self.shows_arithmetic || !self.fresh {
+        if !self.shows_arithmetic {
             return Ok(());
         }
         self.emit(

@@ -370,9 +370,10 @@ impl KernelDecoder<'_> {
         let (sum, carry) = ops::carrying(opcode).ok_or_else(|| opcode.refused())?;
         let a = self.source(&operands[1], ty, false)?;
         let mut b = self.source(&operands[2], ty, false)?;
-        let third = match product {
-            true => Some(self.source(&operands[3], ty, false)?),
-            false => None,
+        let third = if product {
+            Some(self.source(&operands[3], ty, false)?)
+        } else {
+            None
         };
         let sources = [Some(a), Some(b), third];
         let sources: Vec<u32> = sources.into_iter().flatten().collect();

@@ -25,9 +25,10 @@ pub fn show<B: BlockSink>(
     let mut operands = [OperandValues::Narrow(&[0; 32]); MOST];
     for (operand, register) in operands.iter_mut().zip(registers) {
         let slot = register.slot as usize;
-        *operand = match register.wide {
-            true => OperandValues::Wide(&warp.registers.wide[slot].0),
-            false => OperandValues::Narrow(&warp.registers.narrow[slot].0),
+        *operand = if register.wide {
+            OperandValues::Wide(&warp.registers.wide[slot].0)
+        } else {
+            OperandValues::Narrow(&warp.registers.narrow[slot].0)
         };
     }
     sink.calculate(&Calculation {

@@ -86,7 +86,7 @@ pub fn bytes(kernel: &Kernel, warp: &Warp) -> u64 {
 fn no_room(kernel: &Kernel, warp: &Warp, bytes: u64, left: u64, lane: usize) -> Box<Fault> {
     let stack = self::bytes(kernel, warp);
     let what = format!(
-        "`alloca` of {bytes} bytes, of which {left} are left of the {stack} bytes of the thread's stack; if so many are meant, allow more (cudaDeviceSetLimit with cudaLimitStackSize)"
+        "`alloca` of {bytes} bytes, of which {left} are left of the {stack} bytes of the thread's stack; if as many are meant, allow more (cudaDeviceSetLimit with cudaLimitStackSize)"
     );
     Fault::new(FaultKind::Stack, Some(lane as u32), what)
 }

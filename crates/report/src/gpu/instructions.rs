@@ -17,9 +17,10 @@ pub(super) struct PtxSum {
     pub counts: SiteCounts,
 }
 
-/// The instructions of a source line, in the order of the PTX: by kernel, and line there.
+/// The instructions of a source line, in the order of the PTX: by kernel, line there, and opcode,
+/// since a line of PTX does not say in which of several files it is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PtxSums(BTreeMap<(String, u32), PtxSum>);
+pub(super) struct PtxSums(BTreeMap<(String, u32, String), PtxSum>);
 
 impl PtxSums {
     /// Adds the executions of an instruction of a kernel.
@@ -27,7 +28,7 @@ impl PtxSums {
         if row.ptx_line == 0 {
             return;
         }
-        let sum = self.sum(kernel, row.ptx_line);
+        let sum = self.sum(kernel, row.ptx_line, opcode(&row.text));
         // Sites know the opcode only.
         row.text.as_ref().clone_into(&mut sum.text);
         sum.column = row.column;
@@ -39,7 +40,7 @@ impl PtxSums {
         let Some((opcode, line)) = site.code.ptx() else {
             return;
         };
-        let sum = self.sum(kernel, line);
+        let sum = self.sum(kernel, line, opcode);
         if sum.text.is_empty() {
             opcode.clone_into(&mut sum.text);
         }
@@ -49,10 +50,18 @@ impl PtxSums {
     /// The instructions, by kernel and line.
     pub fn rows(&self) -> impl Iterator<Item = (&str, u32, &PtxSum)> {
         let rows = self.0.iter();
-        rows.map(|((kernel, line), sum)| (kernel.as_str(), *line, sum))
+        rows.map(|((kernel, line, _), sum)| (kernel.as_str(), *line, sum))
     }
 
-    fn sum(&mut self, kernel: &str, line: u32) -> &mut PtxSum {
-        self.0.entry((kernel.to_owned(), line)).or_default()
+    fn sum(&mut self, kernel: &str, line: u32, opcode: &str) -> &mut PtxSum {
+        let key = (kernel.to_owned(), line, opcode.to_owned());
+        self.0.entry(key).or_default()
     }
+}
+
+/// The opcode of an instruction, which comes after its guard: `add.u32` of `@%p1 add.u32 %r1, 1;`.
+fn opcode(text: &str) -> &str {
+    let mut words = text.split([' ', ';']);
+    let opcode = words.find(|word| !word.starts_with('@'));
+    opcode.unwrap_or_default()
 }

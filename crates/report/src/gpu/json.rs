@@ -113,6 +113,7 @@ fn kernel_sum(sum: &KernelSum) -> Value {
         "l2": sum.l2.as_ref().map(cache),
         "block_executions": sum.branches.executions(),
         "divergent_block_executions": sum.branches.divergent(),
+        "instructions": instructions(&sum.branches),
     })
 }
 
@@ -192,7 +193,6 @@ fn kernel(report: &KernelReport) -> Value {
         "blocks": basic_blocks(&report.branches),
         "branches": branches(&report.branches),
         "guarded": guarded(&report.branches),
-        "instructions": instructions(&report.branches),
         "shared_arrays": shared_arrays(&report.shared_arrays),
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),

@@ -30,21 +30,25 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
             draw(
                 out,
                 "Reuse distance in a block, lines",
-                &distances(&reuse.cta_lines.loads),
+                &distances(&reuse.cta_lines.loads, 0),
             );
             draw(
                 out,
                 "Reuse distance in a warp, lines",
-                &distances(&reuse.warp_lines.loads),
+                &distances(&reuse.warp_lines.loads, 0),
             );
         }
         if let Some(caches) = &kernel.cache_distances {
-            for (title, loads) in [
-                ("In caches of each multiprocessor", &caches.private),
-                ("So too, invalidated by others", &caches.coherent),
-                ("In one cache of all", &caches.shared),
+            for (title, loads, lost) in [
+                ("In caches of each multiprocessor", &caches.private, 0),
+                (
+                    "So too, invalidated by others",
+                    &caches.coherent,
+                    caches.invalidated,
+                ),
+                ("In one cache of all", &caches.shared, 0),
             ] {
-                draw(out, title, &distances(loads));
+                draw(out, title, &distances(loads, lost));
             }
         }
         let mut degrees = DegreeHistograms::default();
@@ -57,8 +61,9 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
     }
 }
 
-/// Loads by powers of two of their distances; those of new lines last.
-fn distances(loads: &Log2Histogram) -> Vec<LabelledBar> {
+/// Loads by powers of two of their distances; those of new lines last, after those of lines that
+/// were lost, which are `lost` of the cold ones.
+fn distances(loads: &Log2Histogram, lost: u64) -> Vec<LabelledBar> {
     let mut bars: Vec<LabelledBar> = loads
         .iter()
         .map(|(low, high, value)| LabelledBar {
@@ -70,9 +75,16 @@ fn distances(loads: &Log2Histogram) -> Vec<LabelledBar> {
             class: "hit",
         })
         .collect();
+    if lost > 0 {
+        bars.push(LabelledBar {
+            label: "lost".to_owned(),
+            value: lost,
+            class: "miss",
+        });
+    }
     bars.push(LabelledBar {
         label: "new".to_owned(),
-        value: loads.cold(),
+        value: loads.cold() - lost,
         class: "cold",
     });
     bars

@@ -133,7 +133,11 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         column: number + 1,
         calls: [].into(),
         ptx_line: 20 + number,
-        text: format!("instruction {number};").into(),
+        // The loads are sites too, which have opcodes.
+        text: match class {
+            InstructionClass::LoadGlobal => format!("@%p1 ld.global.f32 %f{number};").into(),
+            _ => format!("instruction {number};").into(),
+        },
         class,
         counts: ClassCounts {
             warps,
@@ -342,8 +346,6 @@ fn launches_have_grid_block_shared_memory_and_occupancy() {
     );
 }
 
-/// 192 operations, 2 for each of 96 executions. The loads access 4 and 32 sectors, of which one is
-/// the same and in the L1 by then: the L2 is asked for 35, and loads them.
 #[test]
 fn long_names_are_cut_to_different_ones_and_shares_never() {
     let mut run = run(&[128]);
@@ -367,6 +369,8 @@ fn long_names_are_cut_to_different_ones_and_shares_never() {
     }
 }
 
+/// 192 operations, 2 for each of 96 executions. The loads access 4 and 32 sectors, of which one is
+/// the same and in the L1 by then: the L2 is asked for 35, and loads them.
 #[test]
 fn instructions_have_classes_and_operations_per_byte() {
     let run = run(&[128]);

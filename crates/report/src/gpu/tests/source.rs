@@ -61,7 +61,7 @@ fn instructions_of_ptx_are_below_their_line() {
     let rows: Vec<&str> = line.split("<tr class=\"ptx\">").skip(1).collect();
     assert_eq!(rows.len(), 2, "{line}");
     assert!(rows[0].contains(">32</td><td>32.0</td>"), "{line}");
-    let text = "<td class=\"no\">:2</td><td class=\"text\" title=\"line 21 of the PTX\">instruction 1;</td>";
+    let text = "<td class=\"no\">:2</td><td class=\"text\" title=\"line 21 of the PTX\">@%p1 ld.global.f32 %f1;</td>";
     assert!(rows[0].contains(text), "{line}");
     // 96 of threads by 3 warps, and nothing in memory.
     assert!(rows[1].contains("<td>96</td><td>32.0</td>"), "{line}");
@@ -116,7 +116,7 @@ fn instructions_that_do_not_fit_are_counted() {
 #[test]
 fn json_has_each_instruction() {
     let json = parsed(&SummedRun::of(&run(&[4])));
-    let row = &json["kernels"][0]["instructions"][2];
+    let row = &json["by_kernel"][0]["instructions"][2];
     let expected = serde_json::json!({
         "instruction": 2,
         "place": "/src/k.cu:5",
