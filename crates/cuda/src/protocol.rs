@@ -62,9 +62,9 @@ numbered! {
     Load,
     /// Ends a module and frees its variables. Fields: module.
     Unload,
-    /// Fields: module. Bytes: name. Answer: number of the kernel, largest block, bytes of shared
-    /// memory, bytes of local memory, bytes of parameters; bytes: offset and size of each
-    /// parameter, 64 bits each.
+    /// Fields: module, 1 if the report is to have it where it cannot run. Bytes: name. Answer:
+    /// number of the kernel, largest block, bytes of shared memory, bytes of local memory, bytes of
+    /// parameters; bytes: offset and size of each parameter, 64 bits each.
     Kernel,
     /// Fields: module. Bytes: name. Answer: address and bytes.
     Variable,

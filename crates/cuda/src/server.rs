@@ -252,7 +252,7 @@ impl<D: Device> Served<D> {
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => numbers(&[self.load(&request.bytes)?]),
             Operation::Unload => self.unload(field(0), call_path).and_then(|()| numbers(&[])),
-            Operation::Kernel => self.kernel(field(0), &request.text(), call_path),
+            Operation::Kernel => self.kernel(request, call_path),
             Operation::Variable => {
                 let (address, bytes) = device.variable(field(0), &request.text())?;
                 numbers(&[address, bytes])
@@ -395,22 +395,23 @@ impl<D: Device> Served<D> {
         outcome
     }
 
-    /// Makes a kernel ready; what is known of it.
+    /// Makes a kernel ready; what is known of it. If it cannot run and the request says so, the
+    /// report has that.
     fn kernel(
         &mut self,
-        module: u64,
-        name: &str,
+        request: &Message,
         call_path: u32,
     ) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
-        let found = self.device.kernel(module, name);
+        let name = request.text();
+        let found = self.device.kernel(request.field(0), &name);
         if let Err(fault) = &found
-            && fault.status == Status::INVALID_PTX
+            && request.field(1) != 0
         {
-            self.accounts.failed(name, call_path, fault);
+            self.accounts.failed(&name, call_path, fault);
         }
         let (number, info) = found?;
         let names = &mut self.kernels;
-        names.entry(number).or_insert_with(|| name.to_owned());
+        names.entry(number).or_insert(name);
         Ok(described((number, info)))
     }
 

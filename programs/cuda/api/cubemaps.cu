@@ -197,5 +197,6 @@ int main()
     EXPECT_ERROR(cudaMalloc3DArray(&wrong, &format, make_cudaExtent(N, N, 8),
                                    cudaArrayCubemap | cudaArrayLayered),
                  cudaErrorInvalidValue);
+    printf("ok cubemaps\n");
     return 0;
 }

@@ -216,18 +216,23 @@ pub fn is_kernel(host: usize) -> bool {
 /// The kernel that the program's code has at an address, ready to be launched.
 pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     own_process()?;
-    if let Some(ready) = lock(&REGISTRY).ready.get(&host) {
+    let mut registry = lock(&REGISTRY);
+    if let Some(ready) = registry.ready.get(&host) {
         return Ok(ready.clone());
     }
-    // Must not be asked for with a lock held.
-    let call_path = call_paths::here();
-    let mut registry = lock(&REGISTRY);
     let named = registry.kernels.get(&host).cloned();
     let named = named.ok_or(Status::INVALID_FUNCTION)?;
     let module = registry.load(named.module)?;
-    let mut request = Message::with_bytes(Operation::Kernel, &[module], named.name);
-    request.call_path = call_path;
-    let answer = ask(&request)?;
+    let request = Message::with_bytes(Operation::Kernel, &[module], named.name);
+    let answer = match ask(&request) {
+        Ok(answer) => answer,
+        Err(status) => {
+            // Nobody may ask for the call path with a lock held.
+            drop(registry);
+            report_refused(request, status);
+            return Err(status);
+        }
+    };
     let numbers: Vec<usize> = answer
         .bytes
         .chunks_exact(8)
@@ -248,6 +253,16 @@ pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     };
     registry.ready.insert(host, ready.clone());
     Ok(ready)
+}
+
+/// Lets the report have a kernel that cannot run here, and who asked for it.
+fn report_refused(mut request: Message, status: Status) {
+    if status == Status::INVALID_PTX {
+        request.fields.push(1);
+        request.call_path = call_paths::here();
+        // The answer is the one that the program gets already.
+        let _ = ask(&request);
+    }
 }
 
 /// The module of a kernel.
