@@ -39,7 +39,7 @@ fn lines(
 
 fn module(body: &str) -> String {
     format!(
-        ".version 7.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.visible .entry k() {{\n\
+        ".version 7.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.extern .shared .align 4 .b8 s[];\n.visible .entry k() {{\n\
          .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %x<9>; .reg .f64 %d<9>;\n\
          mov.u32 %r1, %tid.x;\n{body}}}\n"
     )
@@ -92,7 +92,7 @@ fn values_are_of_the_operands_types() {
         ("mad.lo.cc.u32 %r2, %r1, 7, 9;", "0x3\t0\t0,1\t7,7\t9,9"),
         ("neg.s32 %r2, %r1;", "0x3\t0\t0,1"),
         // The address of an operand takes an operation of its own.
-        (".extern .shared .b32 s[]; add.u32 %r2, s, %r1;", "0x3\t0\t0,0\t0,1"),
+        ("add.u32 %r2, s, %r1;", "0x3\t0\t0,0\t0,1"),
     ] {
         assert_eq!(calculated(body, 2), [expected], "{body}");
     }
