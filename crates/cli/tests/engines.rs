@@ -1,7 +1,10 @@
 //! `reuselens engines`, and that exact engines agree to the byte.
 
-use crate::common::Place;
+use crate::common::{Done, Place};
 use reuselens::engines::ENGINES;
+use reuselens_cuda::{CudaServer, Interpreter};
+use reuselens_cuda_driver::DriverDevice;
+use reuselens_ptx::{Ignore, Options};
 
 #[test]
 fn every_engine_is_listed() {
@@ -227,14 +230,16 @@ fn hp_rda_reports_its_approximation_and_options() {
 fn engines_on_a_device_are_refused_without_one() {
     let place = Place::new();
     place.write("abc.txt", "a b c a");
+    let has_gpu = DriverDevice::open(0).is_ok();
     for (engine, processor) in [("gpu", "counting"), ("hp-rda-gpu", "hp-rda")] {
         for device in [&[][..], &["--device", "auto"], &["--device", "cuda"]] {
+            if has_gpu {
+                continue;
+            }
             let words = [&["analyze", "abc.txt", "--engine", engine], device].concat();
             let hint = format!("--engine {processor}");
-            place
-                .run(&words)
-                .fails(2)
-                .says(&["no GPU's driver", "--device interpreter", &hint]);
+            let done = place.run(&words).fails(1);
+            done.says(&["driver", "nvidia-smi", "--device interpreter", &hint]);
         }
     }
     let on_processor = ["analyze", "abc.txt", "--device", "interpreter"];
@@ -267,6 +272,40 @@ fn hp_rda_on_a_device_equals_that_on_the_processor() {
             found.replace("hp-rda-gpu", "hp-rda"),
             json("hp-rda", options)
         );
+    }
+}
+
+/// The driver is the stand-in, whose GPU is the interpreter.
+#[test]
+fn engines_by_a_driver_equal_those_of_the_processor() {
+    let place = Place::new();
+    let words: Vec<String> = (0..5_000).map(|at| (at * at % 701).to_string()).collect();
+    place.write("squares.txt", words.join(" "));
+    let words = [
+        "analyze",
+        "-f",
+        "--format",
+        "text",
+        "squares.txt",
+        "--bins",
+        "exact",
+    ];
+    let words = [&words[..], &["--json", "-", "--engine"]].concat();
+    for (engine, processor) in [("gpu", "counting"), ("hp-rda-gpu", "hp-rda")] {
+        let expected = place
+            .run(&[&words[..], &[processor]].concat())
+            .succeeds()
+            .out;
+        for device in ["auto", "cuda"] {
+            let server = CudaServer::start(Interpreter::new(1 << 26, Options::default(), Ignore));
+            let server = server.unwrap();
+            let words = [&words[..], &[engine, "--device", device]].concat();
+            let mut command = place.command(&words);
+            let found = Done::of(command.envs(server.environment())).succeeds().out;
+            let (refused, ..) = server.finish();
+            assert!(refused.missing.is_empty(), "{refused:?}");
+            assert_eq!(found.replace(engine, processor), expected);
+        }
     }
 }
 

@@ -110,15 +110,15 @@ pub enum Error {
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] crate::engines::EngineError),
-    /// An engine for a device without one.
+    /// An engine for a GPU without one.
     #[error(
-        "the engine '{engine}' runs on a GPU, and this reuselens uses no GPU's driver, so --device {device} finds none; write --device interpreter to run its kernels on the processor, which is slow, or take --engine {processor}"
+        "the engine '{engine}' runs on a GPU: {why}. Or write --device interpreter to run its kernels on the processor, which is slow, or take --engine {processor}"
     )]
-    NoDriver {
+    NoGpu {
         /// The engine that was asked for.
         engine: String,
-        /// The device that was asked for.
-        device: &'static str,
+        /// Why there is none.
+        why: reuselens_cuda_driver::DriverError,
         /// An engine for the processor that gives the same.
         processor: &'static str,
     },
@@ -155,6 +155,7 @@ impl Error {
             Error::Trace(_)
             | Error::Capture(_)
             | Error::Device(_)
+            | Error::NoGpu { .. }
             | Error::Memory(_)
             | Error::NoStatements
             | Error::TooManyStatements(_) => false,

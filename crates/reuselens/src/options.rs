@@ -37,17 +37,6 @@ pub enum DeviceChoice {
     Interpreter,
 }
 
-impl DeviceChoice {
-    /// The name that `--device` takes.
-    pub fn name(self) -> &'static str {
-        match self {
-            DeviceChoice::Auto => "auto",
-            DeviceChoice::Cuda => "cuda",
-            DeviceChoice::Interpreter => "interpreter",
-        }
-    }
-}
-
 /// What to analyse and how; the default is what `reuselens profile` does without options.
 #[derive(Clone, Debug)]
 pub struct AnalysisOptions {

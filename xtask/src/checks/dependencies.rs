@@ -139,6 +139,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rltrace",
             "formats",
             "distance",
+            "cuda",
+            "cuda-driver",
             "distance-gpu",
             "baselines",
             "locality",
@@ -216,6 +218,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "cli",
         "cuda-driver",
         "a device by a driver is a program under `profile` where there is no GPU",
+    ),
+    (
+        "distance-gpu",
+        "cuda-driver",
+        "distances by a driver are held to those of the interpreter",
     ),
     (
         "graph-gpu",

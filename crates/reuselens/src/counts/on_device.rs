@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use reuselens_attribute::Columns;
 use reuselens_baselines::HpRdaSettings;
-use reuselens_distance_gpu::{
-    ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, PlainInterpreter, interpreter,
-};
+use reuselens_cuda::Device;
+use reuselens_cuda_driver::DriverDevice;
+use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, interpreter};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
 
@@ -21,6 +21,10 @@ pub(super) const HP_RDA_GPU: &str = "hp-rda-gpu";
 
 /// References that the interpreter takes at a time at most: larger chunks would only wait longer.
 const INTERPRETED: u64 = 1 << 20;
+/// Blocks of a transfer of HP-RDA on a GPU, as published: 64 Mi references. A GPU needs many.
+const BLOCKS: usize = 512;
+/// The same on the interpreter.
+const INTERPRETED_BLOCKS: usize = 16;
 
 /// Whether an engine runs on a device.
 pub(super) fn is_on_device(engine: &str) -> bool {
@@ -48,16 +52,86 @@ impl DeviceFault {
 /// # Errors
 /// If there is no such device, or it has too little memory.
 pub(super) fn begin(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Error> {
-    let device = device(options)?;
+    match options.device {
+        DeviceChoice::Interpreter => {
+            // Its memory is the processor's.
+            let device = interpreter(quarter(options).get(), options.threads().get());
+            let room = DeviceRoom {
+                device: quarter(options),
+                most_references: INTERPRETED,
+                is_processor: true,
+            };
+            begin_on(device, room, options, fault)
+        }
+        DeviceChoice::Auto | DeviceChoice::Cuda => {
+            let device = DriverDevice::open(0).map_err(|why| Error::NoGpu {
+                engine: options.engine.clone(),
+                why,
+                processor: match options.engine.as_str() {
+                    HP_RDA_GPU => "hp-rda",
+                    _ => "counting",
+                },
+            })?;
+            let free = device.memory().0;
+            let room = DeviceRoom {
+                device: Bytes(free - free / 8),
+                most_references: u64::MAX,
+                is_processor: false,
+            };
+            begin_on(device, room, options, fault)
+        }
+    }
+}
+
+/// What a device has for an engine.
+struct DeviceRoom {
+    /// Memory of the device.
+    device: Bytes,
+    /// References to analyse at a time at most.
+    most_references: u64,
+    /// Whether its memory is the processor's, and held against the limit.
+    is_processor: bool,
+}
+
+/// A fourth of the memory of the analysis.
+fn quarter(options: &AnalysisOptions) -> Bytes {
+    Bytes(options.memory_limit().get() / 4)
+}
+
+fn begin_on<D: Device + 'static>(
+    device: D,
+    room: DeviceRoom,
+    options: &AnalysisOptions,
+    fault: &DeviceFault,
+) -> Result<Together, Error> {
+    let is_processor = room.is_processor;
     let fault = fault.clone();
     if options.engine == HP_RDA_GPU {
-        let limit = options.memory_limit().get() / 4;
-        let settings = HpRdaSettings::default().with_transfer_of(limit);
-        let rda = OnInterpreter(HpRdaGpu::new(device, settings)?);
-        let late = Late::new(Box::new(rda), options.adjusting, fault);
+        let settings = HpRdaSettings {
+            blocks: if is_processor {
+                INTERPRETED_BLOCKS
+            } else {
+                BLOCKS
+            },
+            ..HpRdaSettings::default()
+        };
+        let settings = settings.with_transfer_of(quarter(options).get());
+        let engine = HpRdaGpu::new(device, settings)?;
+        let engine = OnDevice {
+            engine,
+            is_processor,
+        };
+        let late = Late::new(Box::new(engine), options.adjusting, fault);
         return Ok(Together::Plain(Box::new(late)));
     }
-    let engine = OnInterpreter(GpuExact::new(device, exact_settings(options))?);
+    let within = ExactSettings::within(quarter(options), room.device);
+    let settings = ExactSettings {
+        chunk: within.chunk.map(|chunk| chunk.min(room.most_references)),
+    };
+    let engine = OnDevice {
+        engine: GpuExact::new(device, settings)?,
+        is_processor,
+    };
     Ok(Together::Plain(
         if options.is_totals_only() && !options.elements {
             Box::new(DeviceTotals {
@@ -72,91 +146,67 @@ pub(super) fn begin(options: &AnalysisOptions, fault: &DeviceFault) -> Result<To
     ))
 }
 
-/// The interpreter, if it is asked for.
-fn device(options: &AnalysisOptions) -> Result<PlainInterpreter, Error> {
-    match options.device {
-        DeviceChoice::Interpreter => {
-            let memory = device_memory(options);
-            Ok(interpreter(memory.get(), options.threads().get()))
-        }
-        DeviceChoice::Auto | DeviceChoice::Cuda => Err(Error::NoDriver {
-            engine: options.engine.clone(),
-            device: options.device.name(),
-            processor: match options.engine.as_str() {
-                HP_RDA_GPU => "hp-rda",
-                _ => "counting",
-            },
-        }),
-    }
+/// An engine on a device.
+struct OnDevice<E> {
+    engine: E,
+    /// Whether the device's memory is the processor's.
+    is_processor: bool,
 }
 
-/// What the memory of the interpreter's device may take of the processor's.
-fn device_memory(options: &AnalysisOptions) -> Bytes {
-    Bytes(options.memory_limit().get() / 4)
-}
-
-/// Chunks that take a fourth of the memory on either side.
-fn exact_settings(options: &AnalysisOptions) -> ExactSettings {
-    let memory = device_memory(options);
-    let within = ExactSettings::within(memory, memory);
-    ExactSettings {
-        chunk: within.chunk.map(|chunk| chunk.min(INTERPRETED)),
-    }
-}
-
-/// An engine whose device has its memory in the processor's.
-struct OnInterpreter<E>(E);
-
-impl LateEngine for OnInterpreter<GpuExact<PlainInterpreter>> {
+impl<D: Device> LateEngine for OnDevice<GpuExact<D>> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.engine.name()
     }
 
     fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>) {
-        self.0.feed(items);
+        self.engine.feed(items);
         kept.clear();
         kept.extend(0..items.len());
     }
 
     fn is_full(&self) -> bool {
-        self.0.is_full()
+        self.engine.is_full()
     }
 
     fn analyse(&mut self) -> Result<&[Distance], GpuDistanceError> {
-        self.0.analyse()
+        self.engine.analyse()
     }
 
     fn finish(self: Box<Self>) -> Result<LateFinished, GpuDistanceError> {
         Ok(LateFinished {
-            distances: self.0.finish()?.distances,
+            distances: self.engine.finish()?.distances,
             adjustment: None,
         })
     }
 
     fn memory_ahead(&self) -> Bytes {
-        self.0.memory_ahead() + self.0.device_memory()
+        let of_device = match self.is_processor {
+            true => self.engine.device_memory(),
+            false => Bytes(0),
+        };
+        self.engine.memory_ahead() + of_device
     }
 }
 
-impl LateEngine for OnInterpreter<HpRdaGpu<PlainInterpreter>> {
+impl<D: Device> LateEngine for OnDevice<HpRdaGpu<D>> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.engine.name()
     }
 
     fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>) {
-        self.0.feed(items, kept);
+        self.engine.feed(items, kept);
     }
 
     fn is_full(&self) -> bool {
-        self.0.is_full()
+        self.engine.is_full()
     }
 
     fn analyse(&mut self) -> Result<&[Distance], GpuDistanceError> {
-        self.0.analyse()
+        self.engine.analyse()
     }
 
     fn finish(self: Box<Self>) -> Result<LateFinished, GpuDistanceError> {
-        let finished = self.0.finish()?;
+        let finished = self.engine.finish()?;
         Ok(LateFinished {
             distances: finished.distances,
             adjustment: Some(finished.adjustment),
@@ -164,22 +214,26 @@ impl LateEngine for OnInterpreter<HpRdaGpu<PlainInterpreter>> {
     }
 
     fn memory_ahead(&self) -> Bytes {
-        self.0.memory_ahead() + self.0.device_memory()
+        let of_device = match self.is_processor {
+            true => self.engine.device_memory(),
+            false => Bytes(0),
+        };
+        self.engine.memory_ahead() + of_device
     }
 }
 
 /// Exact distances of which nobody asks whose they are: the device counts them.
-struct DeviceTotals {
+struct DeviceTotals<D> {
     /// None after a fault.
-    engine: Option<OnInterpreter<GpuExact<PlainInterpreter>>>,
+    engine: Option<OnDevice<GpuExact<D>>>,
     fault: DeviceFault,
     histogram: ExactHistogram,
     accesses: u64,
 }
 
-impl CountMethod for DeviceTotals {
+impl<D: Device> CountMethod for DeviceTotals<D> {
     fn add(&mut self, columns: &Columns) {
-        let Some(OnInterpreter(engine)) = &mut self.engine else {
+        let Some(OnDevice { engine, .. }) = &mut self.engine else {
             return;
         };
         engine.feed(&columns.items);
@@ -207,7 +261,7 @@ impl CountMethod for DeviceTotals {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        if let Some(OnInterpreter(engine)) = self.engine.take()
+        if let Some(OnDevice { engine, .. }) = self.engine.take()
             && let Err(fault) = engine.finish_tally(&mut self.histogram)
         {
             self.fault.set(fault);
