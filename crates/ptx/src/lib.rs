@@ -85,4 +85,5 @@ pub use sink::{
 };
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;
+pub use syntax::{Token, TokenKind, tokens};
 pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["units", "io", "trace", "warp", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
+    ("instrument", &["trace", "warp", "ptx"]),
     ("graph", &["workers"]),
     ("incremental", &["workers", "graph"]),
     (
@@ -214,6 +215,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("cuda", "testing", MISSING_TOOLS),
     ("cuda-driver", "testing", MISSING_TOOLS),
     ("distance-gpu", "testing", MISSING_TOOLS),
+    ("instrument", "testing", MISSING_TOOLS),
     (
         "cli",
         "cuda-driver",

@@ -20,9 +20,16 @@ pub enum TokenKind {
 /// A piece of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
+    /// What it is.
     pub kind: TokenKind,
+    /// The characters, without the quotation marks of a string.
     pub text: &'a str,
+    /// Where it begins.
     pub at: Position,
+    /// Bytes before it in the file.
+    pub start: usize,
+    /// Bytes up to its end.
+    pub end: usize,
 }
 
 /// The tokens of a file, in order; the last one is the end.
@@ -74,6 +81,8 @@ impl<'a> Lexer<'a> {
                 kind: TokenKind::End,
                 text: "",
                 at,
+                start,
+                end: start,
             });
         };
         let kind = match first {
@@ -94,6 +103,8 @@ impl<'a> Lexer<'a> {
             kind,
             text: &self.text[start..self.next],
             at,
+            start,
+            end: self.next,
         })
     }
 
@@ -188,7 +199,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn string(&mut self, at: Position) -> Result<Token<'a>, PtxError> {
-        let rest = &self.text[self.next + 1..];
+        let start = self.next;
+        let rest = &self.text[start + 1..];
         let end = rest.find(['"', '\n']);
         let Some(length) = end.filter(|&end| rest.as_bytes()[end] == b'"') else {
             return Err(PtxError::new(at, "this string has no end in its line"));
@@ -198,6 +210,8 @@ impl<'a> Lexer<'a> {
             kind: TokenKind::Text,
             text: &rest[..length],
             at,
+            start,
+            end: self.next,
         })
     }
 }

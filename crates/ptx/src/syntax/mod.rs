@@ -14,5 +14,6 @@ mod number;
 mod text;
 pub mod types;
 
+pub use lexer::{Token, TokenKind, tokens};
 pub use link::link;
 pub use module::parse;

@@ -1,0 +1,329 @@
+//! The buffer that hooks write into: [`RingControl`] is the variable that names it, and
+//! [`read_ring`] makes a stream of warps of its bytes.
+//!
+//! Records are in the order in which warps reserved room. A warp reserves room for its instructions
+//! in the order in which it executes them, so that is the order of each warp; the order of warps and
+//! blocks is whatever it was. [`read_ring`] gives them by block, then warp, then position.
+
+use reuselens_trace::TraceError;
+use reuselens_warp::{Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep};
+
+use crate::site::{HookKind, HookedSite, Instrumented};
+
+/// Bytes of a record before its addresses.
+pub const PLAIN_HEAD: u64 = 16;
+/// The same of a generic access.
+pub const GENERIC_HEAD: u64 = 32;
+
+/// Bytes of the variable of a module.
+pub const CONTROL_BYTES: usize = 32;
+
+/// The variable of a module with hooks: four numbers of 64 bits, little-endian.
+///
+/// The host writes it before a launch, with `reserved` and `lost` 0, and reads it after the launch.
+/// As it is in the PTX, all are 0: a kernel writes no records then, and counts them as lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingControl {
+    /// Address of the buffer, a multiple of 16.
+    pub address: u64,
+    /// Bytes of the buffer; hooks never write beyond.
+    pub capacity: u64,
+    /// Bytes that warps have reserved; more than `capacity` if records were lost.
+    pub reserved: u64,
+    /// Records for which there was no room.
+    pub lost: u64,
+}
+
+impl RingControl {
+    /// A buffer without records.
+    pub fn empty(address: u64, capacity: u64) -> RingControl {
+        RingControl {
+            address,
+            capacity,
+            ..RingControl::default()
+        }
+    }
+
+    /// The bytes of the variable.
+    pub fn to_bytes(self) -> [u8; CONTROL_BYTES] {
+        let mut bytes = [0; CONTROL_BYTES];
+        let numbers = [self.address, self.capacity, self.reserved, self.lost];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// What the bytes of the variable say.
+    pub fn from_bytes(bytes: &[u8; CONTROL_BYTES]) -> RingControl {
+        let number = |at: usize| u64_at(bytes, at).unwrap_or_default();
+        RingControl {
+            address: number(0),
+            capacity: number(8),
+            reserved: number(16),
+            lost: number(24),
+        }
+    }
+}
+
+/// A buffer that has what no hook writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "byte {at} of the buffer is no record: {what}; the kernel did not run to its end, wrote there itself, or is not the one with these hooks"
+)]
+pub struct RingError {
+    /// Where the record begins.
+    pub at: u64,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+/// Where a record is, and what orders it.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    block: u32,
+    warp: u32,
+    at: usize,
+}
+
+/// The records of one launch: a source of a stream of warps.
+///
+/// Memory: 16 bytes a record beside the buffer.
+#[derive(Debug)]
+pub struct RingStream<'a> {
+    sites: &'a [HookedSite],
+    bytes: &'a [u8],
+    launch: Option<Launch>,
+    entries: Vec<Entry>,
+    next: usize,
+    /// Block, warp and position of the record before.
+    last: (u32, u32, u64),
+    lost: u64,
+    blocks: Vec<(u64, u64)>,
+}
+
+/// Reads the buffer of a launch. `bytes` are those of the buffer, from its address on: as many as
+/// were reserved, or all. Phases of records are 0, for barriers are not recorded; positions count
+/// the memory instructions of a warp.
+///
+/// # Errors
+/// A buffer that has what no hook writes.
+///
+/// Cost: two passes over the bytes, and a sort of the records by block and warp.
+pub fn read_ring<'a>(
+    instrumented: &'a Instrumented,
+    launch: Launch,
+    control: RingControl,
+    bytes: &'a [u8],
+) -> Result<RingStream<'a>, RingError> {
+    let end = control
+        .reserved
+        .min(control.capacity)
+        .min(bytes.len() as u64) as usize;
+    let mut stream = RingStream {
+        sites: &instrumented.sites,
+        bytes: &bytes[..end],
+        launch: None,
+        entries: Vec::new(),
+        next: 0,
+        last: (0, 0, 0),
+        lost: control.lost,
+        blocks: vec![(0, 0); instrumented.sites.len()],
+    };
+    let mut at = 0;
+    while at < end {
+        let Some(record) = stream.record(at)? else {
+            break;
+        };
+        let Record { block, warp, .. } = record;
+        if u64::from(block) >= launch.grid.count() || u64::from(warp) >= launch.warps() {
+            let what = "the launch has no such warp";
+            return Err(RingError {
+                at: at as u64,
+                what,
+            });
+        }
+        if stream.sites[record.site as usize].kind == HookKind::Block {
+            let (warps, threads) = &mut stream.blocks[record.site as usize];
+            *warps += 1;
+            *threads += u64::from(record.mask.count_ones());
+        } else {
+            stream.entries.push(Entry { block, warp, at });
+        }
+        at = record.end;
+    }
+    // Stable, so each warp's records stay in the order in which it reserved their room.
+    stream
+        .entries
+        .sort_by_key(|entry| (entry.block, entry.warp));
+    stream.launch = Some(launch);
+    Ok(stream)
+}
+
+/// A record as it is in the buffer.
+struct Record {
+    site: u32,
+    mask: u32,
+    block: u32,
+    warp: u32,
+    /// Lanes of a generic access that go to shared memory, and to local memory.
+    others: [u32; 2],
+    /// Where its addresses begin.
+    addresses: usize,
+    end: usize,
+}
+
+impl RingStream<'_> {
+    /// Records that were lost, for the buffer was full.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// How often each basic block was begun: by warps and by threads, for each site; 0 for those
+    /// that are no block.
+    pub fn blocks(&self) -> &[(u64, u64)] {
+        &self.blocks
+    }
+
+    /// The record there; none if the buffer ends before its end, as that of the first lost one does.
+    fn record(&self, at: usize) -> Result<Option<Record>, RingError> {
+        let wrong = |what| RingError {
+            at: at as u64,
+            what,
+        };
+        let word = |number: usize| u32_at(self.bytes, at + 4 * number);
+        let head = word(0).zip(word(1)).zip(word(2).zip(word(3)));
+        let Some(((site, mask), (block, warp))) = head else {
+            return Ok(None);
+        };
+        let Some(known) = self.sites.get(site as usize) else {
+            return Err(wrong("there is no such site"));
+        };
+        let (head, lanes) = match known.kind {
+            HookKind::Block => (PLAIN_HEAD, 0),
+            HookKind::Access { space: None, .. } => (GENERIC_HEAD, mask.count_ones()),
+            HookKind::Access { .. } => (PLAIN_HEAD, mask.count_ones()),
+        };
+        let end = at + head as usize + (8 * lanes as usize).next_multiple_of(16);
+        if end > self.bytes.len() {
+            return Ok(None);
+        }
+        // Whoever reserved room has a lane, so this room was never written.
+        if mask == 0 {
+            return Err(wrong("no lane takes part"));
+        }
+        let mut others = [0; 2];
+        if head == GENERIC_HEAD {
+            others = [word(4), word(5)].map(Option::unwrap_or_default);
+        }
+        if others[0] & others[1] != 0 || (others[0] | others[1]) & !mask != 0 {
+            return Err(wrong("a lane goes to two spaces"));
+        }
+        Ok(Some(Record {
+            site,
+            mask,
+            block,
+            warp,
+            others,
+            addresses: at + head as usize,
+            end,
+        }))
+    }
+
+    /// Adds the rows of a record: one for each space.
+    fn rows(&mut self, record: &Record, batch: &mut WarpBatch) {
+        let HookKind::Access { space, kind, bytes } = self.sites[record.site as usize].kind else {
+            return;
+        };
+        let [shared, local] = record.others;
+        let parts = match space {
+            Some(space) => vec![(space, record.mask)],
+            None => vec![
+                (Space::Global, record.mask & !(shared | local)),
+                (Space::Shared, shared),
+                (Space::Local, local),
+            ],
+        };
+        for (space, mask) in parts {
+            if mask != 0 {
+                self.row(record, (space, mask), (kind, bytes), batch);
+            }
+        }
+    }
+
+    fn row(
+        &mut self,
+        record: &Record,
+        (space, mask): (Space, u32),
+        (kind, bytes): (WarpKind, u8),
+        batch: &mut WarpBatch,
+    ) {
+        // Addresses of shared and local memory have 32 bits, whatever register they are in.
+        let kept = match space {
+            Space::Shared | Space::Local => u64::from(u32::MAX),
+            _ => u64::MAX,
+        };
+        let (mut addresses, mut count) = ([0; 32], 0);
+        let lanes = (0..32).filter(|lane| record.mask >> lane & 1 != 0);
+        for (place, lane) in lanes.enumerate() {
+            if mask >> lane & 1 != 0 {
+                let address = u64_at(self.bytes, record.addresses + 8 * place);
+                addresses[count] = address.unwrap_or_default() & kept;
+                count += 1;
+            }
+        }
+        let (block, warp, position) = self.last;
+        let is_same = (block, warp) == (record.block, record.warp);
+        let position = if is_same { position + 1 } else { 1 };
+        self.last = (record.block, record.warp, position);
+        batch.push_row(&WarpRow {
+            site: record.site,
+            phase: 0,
+            position,
+            block: record.block,
+            warp: record.warp,
+            mask,
+            space,
+            kind,
+            bytes,
+            addresses: &addresses[..count],
+        });
+    }
+}
+
+impl WarpSource for RingStream<'_> {
+    fn next(&mut self, batch: &mut WarpBatch) -> Result<WarpStep, TraceError> {
+        if let Some(launch) = self.launch.take() {
+            return Ok(WarpStep::Launch(launch));
+        }
+        batch.clear();
+        while let Some(entry) = self.entries.get(self.next) {
+            if batch.is_full() {
+                break;
+            }
+            // It was read once already.
+            if let Ok(Some(record)) = self.record(entry.at) {
+                self.rows(&record, batch);
+            }
+            self.next += 1;
+        }
+        Ok(match batch.is_empty() {
+            true => WarpStep::End,
+            false => WarpStep::Batch,
+        })
+    }
+
+    fn describe(&self) -> String {
+        "records of hooks in a kernel".to_owned()
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*bytes))
+}
