@@ -72,7 +72,7 @@ pub struct Body<'a> {
 /// The registers that are declared in one pair of braces: name or beginning of names, count, bytes.
 type Scope<'a> = HashMap<&'a str, Vec<(Option<u64>, u8)>>;
 
-struct Reader<'a, 't> {
+struct BodyReader<'a, 't> {
     tokens: &'t [Token<'a>],
     next: usize,
     scopes: Vec<Scope<'a>>,
@@ -87,7 +87,7 @@ pub fn read_body<'a>(
     tokens: &[Token<'a>],
     at: usize,
 ) -> Result<(Body<'a>, usize), InstrumentError> {
-    let mut reader = Reader {
+    let mut reader = BodyReader {
         tokens,
         next: at + 1,
         scopes: vec![Scope::new()],
@@ -126,7 +126,7 @@ pub fn read_body<'a>(
     Ok((Body { open, first, items }, reader.next))
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> BodyReader<'a, '_> {
     /// The next token; at the end always the end.
     fn peek(&self) -> Token<'a> {
         self.ahead(0)
@@ -155,7 +155,7 @@ impl<'a> Reader<'a, '_> {
                 ".branchtargets" | ".calltargets" | ".callprototype"
             );
             if is_table {
-                self.to_semicolon()?;
+                self.skip_statement()?;
                 return Ok(None);
             }
             let after = self.tokens[self.next - 1].end;
@@ -166,7 +166,7 @@ impl<'a> Reader<'a, '_> {
             ".loc" => self.location(),
             text if text == ".reg" || text.starts_with(".reg.") => self.registers()?,
             text if text.starts_with('.') => {
-                self.to_semicolon()?;
+                self.skip_statement()?;
             }
             _ => return Ok(Some(self.instruction()?)),
         }
@@ -174,7 +174,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Goes beyond the next semicolon outside of braces. Returns where the text after it begins.
-    fn to_semicolon(&mut self) -> Result<usize, InstrumentError> {
+    fn skip_statement(&mut self) -> Result<usize, InstrumentError> {
         let line = self.peek().at.line;
         let mut depth = 0u32;
         loop {
@@ -239,7 +239,7 @@ impl<'a> Reader<'a, '_> {
                 self.next += 1;
             }
         }
-        self.to_semicolon()?;
+        self.skip_statement()?;
         Ok(())
     }
 
@@ -272,7 +272,7 @@ impl<'a> Reader<'a, '_> {
         }
         let opcode = self.take();
         let operands = self.next;
-        let after = self.to_semicolon()?;
+        let after = self.skip_statement()?;
         let operands = &self.tokens[operands..self.next - 1];
         Ok(Item::Instruction(Box::new(InstructionText {
             start,

@@ -29,7 +29,7 @@ pub enum InstrumentError {
     AddressSize,
     /// A target that is too old.
     #[error(
-        "hooks need `shfl` and `.target sm_30` or later, and this PTX is for {found}; compile it for a later target"
+        "hooks need atomic operations of `.target sm_32` or later, and this PTX is for {found}; compile it for a later target"
     )]
     Target {
         /// What the file says.

@@ -20,7 +20,7 @@ pub fn variable(prefix: &str) -> String {
 /// The declaration of the variable.
 pub fn declaration(prefix: &str) -> String {
     let name = variable(prefix);
-    format!("\n.visible .global .align 16 .b64 {name}[4];")
+    format!("\n.visible .global .align 16 .b64 {name}[5];")
 }
 
 /// The registers of a body.
@@ -118,8 +118,8 @@ impl Hook<'_> {
         }
     }
 
-    /// `d1`: the address of the record; `p0`: the lane that writes its head, if there is room, which
-    /// is `p1`.
+    /// `d1`: the address of the record; `p1`: there is room; `p0`: there is, and this is the lane
+    /// that writes the head.
     fn reservation(&self) -> String {
         let head = self.head();
         let bytes = if self.address.is_some() {
@@ -147,6 +147,7 @@ impl Hook<'_> {
             setp.le.u64 %@p1, %@d2, %@d3;
             setp.gt.and.u64 %@p2, %@d2, %@d3, %@p0;
             ?%@p2 red.global.add.u64 [%@d0+24], 1;
+            ?%@p2 red.global.min.u64 [%@d0+32], %@d1;
             ld.global.u64 %@d3, [%@d0];
             add.u64 %@d1, %@d1, %@d3;
             and.pred %@p0, %@p0, %@p1;

@@ -2,8 +2,8 @@
 
 use reuselens_ptx::{Token, TokenKind};
 
-/// The shortest of `reuselens`, `reuselens1`, `reuselens2`, … with which no name of the file begins,
-/// whatever marks (`%`, `$`, `_`) are before it.
+/// The first of `reuselens`, `reuselens1`, `reuselens2`, … with which no name of the file begins
+/// that goes on with `_`, whatever marks (`%`, `$`, `_`) are before it.
 ///
 /// `.reg .b32 %a<9>` declares `%a0` to `%a8`, so a name that only begins with the prefix is one too
 /// many.

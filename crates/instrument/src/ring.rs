@@ -2,8 +2,8 @@
 //! [`read_ring`] makes a stream of warps of its bytes.
 //!
 //! Records are in the order in which warps reserved room. A warp reserves room for its instructions
-//! in the order in which it executes them, so that is the order of each warp; the order of warps and
-//! blocks is whatever it was. [`read_ring`] gives them by block, then warp, then position.
+//! in the order in which it executes them, so that is the order of each warp; the order of warps
+//! and blocks is whatever it was. [`read_ring`] gives them by block, then warp, then position.
 
 use reuselens_trace::TraceError;
 use reuselens_warp::{Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep};
@@ -16,11 +16,11 @@ pub const PLAIN_HEAD: u64 = 16;
 pub const GENERIC_HEAD: u64 = 32;
 
 /// Bytes of the variable of a module.
-pub const CONTROL_BYTES: usize = 32;
+pub const CONTROL_BYTES: usize = 40;
 
-/// The variable of a module with hooks: four numbers of 64 bits, little-endian.
+/// The variable of a module with hooks: five numbers of 64 bits, little-endian.
 ///
-/// The host writes it before a launch, with `reserved` and `lost` 0, and reads it after the launch.
+/// The host writes it before a launch, as [`RingControl::empty`] is, and reads it after the launch.
 /// As it is in the PTX, all are 0: a kernel writes no records then, and counts them as lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingControl {
@@ -32,6 +32,9 @@ pub struct RingControl {
     pub reserved: u64,
     /// Records for which there was no room.
     pub lost: u64,
+    /// Where the first of those would have begun, in bytes from the beginning of the buffer; all
+    /// ones if none was lost.
+    pub first_lost: u64,
 }
 
 impl RingControl {
@@ -40,6 +43,7 @@ impl RingControl {
         RingControl {
             address,
             capacity,
+            first_lost: u64::MAX,
             ..RingControl::default()
         }
     }
@@ -47,7 +51,13 @@ impl RingControl {
     /// The bytes of the variable.
     pub fn to_bytes(self) -> [u8; CONTROL_BYTES] {
         let mut bytes = [0; CONTROL_BYTES];
-        let numbers = [self.address, self.capacity, self.reserved, self.lost];
+        let numbers = [
+            self.address,
+            self.capacity,
+            self.reserved,
+            self.lost,
+            self.first_lost,
+        ];
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
@@ -62,6 +72,7 @@ impl RingControl {
             capacity: number(8),
             reserved: number(16),
             lost: number(24),
+            first_lost: number(32),
         }
     }
 }
@@ -80,7 +91,7 @@ pub struct RingError {
 
 /// Where a record is, and what orders it.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct RecordPlace {
     block: u32,
     warp: u32,
     at: usize,
@@ -94,7 +105,7 @@ pub struct RingStream<'a> {
     sites: &'a [HookedSite],
     bytes: &'a [u8],
     launch: Option<Launch>,
-    entries: Vec<Entry>,
+    entries: Vec<RecordPlace>,
     next: usize,
     /// Block, warp and position of the record before.
     last: (u32, u32, u64),
@@ -116,10 +127,11 @@ pub fn read_ring<'a>(
     control: RingControl,
     bytes: &'a [u8],
 ) -> Result<RingStream<'a>, RingError> {
-    let end = control
+    let written = control
         .reserved
         .min(control.capacity)
-        .min(bytes.len() as u64) as usize;
+        .min(control.first_lost);
+    let end = written.min(bytes.len() as u64) as usize;
     let mut stream = RingStream {
         sites: &instrumented.sites,
         bytes: &bytes[..end],
@@ -148,7 +160,7 @@ pub fn read_ring<'a>(
             *warps += 1;
             *threads += u64::from(record.mask.count_ones());
         } else {
-            stream.entries.push(Entry { block, warp, at });
+            stream.entries.push(RecordPlace { block, warp, at });
         }
         at = record.end;
     }
@@ -185,7 +197,7 @@ impl RingStream<'_> {
         &self.blocks
     }
 
-    /// The record there; none if the buffer ends before its end, as that of the first lost one does.
+    /// The record there; none if the bytes end before its end.
     fn record(&self, at: usize) -> Result<Option<Record>, RingError> {
         let wrong = |what| RingError {
             at: at as u64,

@@ -141,12 +141,12 @@ fn check_version(version: Option<&str>) -> Result<(), InstrumentError> {
     }
 }
 
-/// `shfl` and `vote.ballot` are there since sm_30.
+/// `shfl` is there since sm_30, `red.min.u64` since sm_32.
 fn old_target(target: &str) -> Result<(), InstrumentError> {
     let number = target.strip_prefix("sm_").unwrap_or_default();
     let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     match digits.parse::<u32>() {
-        Ok(number) if number < 30 => Err(InstrumentError::Target {
+        Ok(number) if number < 32 => Err(InstrumentError::Target {
             found: target.to_owned(),
         }),
         _ => Ok(()),

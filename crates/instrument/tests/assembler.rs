@@ -37,8 +37,8 @@ fn assemble(ptxas: &str, text: &str, architecture: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// How many of the files of a compiler are taken for these architectures with hooks; only those that
-/// `has` names.
+/// How many of the files of a compiler are taken for these architectures with hooks; only those
+/// that `has` names.
 fn assemble_all(
     architectures: &[&str],
     options: &InstrumentOptions,
@@ -81,6 +81,24 @@ fn kernels_of_nvcc_assemble_with_hooks() {
 fn kernels_of_clang_assemble_with_hooks() {
     let options = InstrumentOptions { blocks: true };
     assert!(assemble_all(&["sm_80"], &options, "clang", |_| true) >= 24);
+}
+
+#[test]
+fn generated_kernels_assemble_with_hooks() {
+    let ptxas = ptxas();
+    if !reuselens_testing::has(&ptxas) {
+        return;
+    }
+    for seed in 0..6 {
+        let text = crate::generated::kernel(seed);
+        let options = InstrumentOptions {
+            blocks: seed % 2 == 0,
+        };
+        let found = instrument(&text, &options).unwrap();
+        for text in [&text, &found.text] {
+            assemble(&ptxas, text, "sm_80").unwrap_or_else(|error| panic!("{seed}: {error}"));
+        }
+    }
 }
 
 #[test]

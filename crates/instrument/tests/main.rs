@@ -6,6 +6,8 @@
 mod common;
 
 mod assembler;
+mod generated;
+mod ring;
 
 #[path = "../../ptx/tests/kernels.rs"]
 mod kernels;
