@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use reuselens_cuda::fatbin::DeviceCode;
 use reuselens_cuda::{
-    CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch, Status,
+    CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch, Status, check_alignment,
 };
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{DeviceError, PtxModule, readable};
@@ -325,8 +325,9 @@ impl DriverDevice {
 impl Device for DriverDevice {
     fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, CudaFault> {
         self.works()?;
+        check_alignment(alignment)?;
         let taken = self.driver.allocate(bytes, alignment);
-        let asked = format!("{bytes} bytes are asked for: ");
+        let asked = format!("{bytes} bytes at a multiple of {alignment} are asked for: ");
         let address = taken.map_err(|failure| self.fault_of(failure, &asked))?;
         if bytes > 0 {
             let filled = self.driver.fill_bytes(address, 0, bytes);
@@ -407,8 +408,9 @@ impl Device for DriverDevice {
 
     fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault> {
         self.works()?;
+        let asked = format!("a heap of {bytes} bytes for kernels is asked for: ");
         let set = self.driver.set_heap(bytes);
-        self.pass(set)
+        set.map_err(|failure| self.fault_of(failure, &asked))
     }
 
     fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {

@@ -267,10 +267,11 @@ impl Driver {
         Ok((free as u64, all as u64))
     }
 
-    /// Takes memory at a multiple of the power of two `alignment`; its address.
+    /// Takes memory at a multiple of `alignment`, which is a power of two; its address.
     pub fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, Failure> {
         /// Multiples of this are all addresses that the driver gives.
         const ALIGNMENT: u64 = 256;
+        assert!(alignment.is_power_of_two());
         self.enter()?;
         let spare = if alignment > ALIGNMENT { alignment } else { 0 };
         let size = bytes.max(1).checked_add(spare);
@@ -281,7 +282,7 @@ impl Driver {
         done("cuMemAlloc", unsafe {
             (self.functions.allocate)(&raw mut base, size)
         })?;
-        let address = base.next_multiple_of(alignment.max(1));
+        let address = base.next_multiple_of(alignment);
         let base = Some(base);
         self.blocks.insert(address, OwnedBlock { bytes, base });
         Ok(address)

@@ -1,4 +1,4 @@
-//! What each device does, whoever runs the kernels. A case has a device of its own.
+//! What all devices do. A case has a device of its own.
 
 use std::sync::atomic::Ordering;
 
@@ -8,12 +8,15 @@ use reuselens_ptx::SplitMix64;
 
 /// Kernels of the cases.
 pub const PTX: &str = include_str!("kernels.ptx");
+/// A kernel that allocates. It is in a file of its own, as a driver makes the heap for the first
+/// module that needs it.
+const HEAP_PTX: &str = include_str!("heap.ptx");
 
 /// A case with its name.
 pub type Case<D> = (&'static str, fn(&mut D));
 
 /// All cases.
-pub fn all<D: Device>() -> [Case<D>; 9] {
+pub fn all<D: Device>() -> [Case<D>; 10] {
     [
         ("memory_is_copied_in_and_out", memory_is_copied_in_and_out),
         ("memory_equals_a_model", memory_equals_a_model),
@@ -29,6 +32,10 @@ pub fn all<D: Device>() -> [Case<D>; 9] {
         ),
         ("bad_launches_are_refused", bad_launches_are_refused),
         ("kernels_stop_by_the_flag", kernels_stop_by_the_flag),
+        (
+            "heap_is_set_before_kernels_allocate",
+            heap_is_set_before_kernels_allocate,
+        ),
         ("bad_accesses_end_a_kernel", bad_accesses_end_a_kernel),
     ]
 }
@@ -191,6 +198,17 @@ fn memory_is_bounded<D: Device>(device: &mut D) {
     );
     assert_eq!(
         refused(device.allocate(u64::MAX, 1 << 20)),
+        Status::MEMORY_ALLOCATION
+    );
+    for alignment in [0, 3, 257, 4097, u64::MAX] {
+        let fault = device.allocate(16, alignment).unwrap_err();
+        assert_eq!(fault.status, Status::INVALID_VALUE);
+        let words = [&alignment.to_string(), "power of two"];
+        let has = words.map(|word| fault.message.contains(word));
+        assert_eq!(has, [true; 2], "{}", fault.message);
+    }
+    assert_eq!(
+        refused(device.allocate(16, 1 << 63)),
         Status::MEMORY_ALLOCATION
     );
     let block = device.allocate(1 << 20, 1).unwrap();
@@ -464,6 +482,28 @@ fn kernels_stop_by_the_flag<D: Device>(device: &mut D) {
     );
     device.stop().store(false, Ordering::Relaxed);
     launch(device, kernel, with).unwrap();
+}
+
+fn heap_is_set_before_kernels_allocate<D: Device>(device: &mut D) {
+    /// More than the 8 MiB of the heap that CUDA has by itself.
+    const BYTES: u64 = 12 << 20;
+    device.set_heap(2 * BYTES).unwrap();
+    let module = device.load(HEAP_PTX.as_bytes()).unwrap();
+    let kernel = device.kernel(module, "allocate").unwrap().0;
+    let to = device.allocate(16, 8).unwrap();
+    let with = KernelLaunch {
+        grid: [1; 3],
+        block: [1; 3],
+        params: [to.to_le_bytes(), BYTES.to_le_bytes()].concat(),
+        ..KernelLaunch::default()
+    };
+    launch(device, kernel, with).unwrap();
+    let found = bytes_at(device, to, 16);
+    assert_ne!(found[..8], [0; 8], "the address of what was allocated");
+    assert_eq!(found[8..], 7_u64.to_le_bytes(), "its last bytes");
+    let fault = device.set_heap(BYTES).unwrap_err();
+    assert_eq!(fault.status, Status::INVALID_VALUE);
+    assert!(fault.message.contains("heap"), "{}", fault.message);
 }
 
 fn bad_accesses_end_a_kernel<D: Device>(device: &mut D) {

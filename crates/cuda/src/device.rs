@@ -1,4 +1,4 @@
-//! [`Device`]: what a stand-in for CUDA's runtime asks of whatever runs the kernels.
+//! [`Device`]: what a stand-in for CUDA's runtime asks of the device that runs its kernels.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -120,18 +120,33 @@ impl FillValue {
     }
 }
 
+/// Refuses an alignment of memory that is no power of two.
+///
+/// # Errors
+/// If it is none; 0 is none.
+pub fn check_alignment(alignment: u64) -> Result<(), CudaFault> {
+    if alignment.is_power_of_two() {
+        return Ok(());
+    }
+    let what = format!(
+        "memory at a multiple of {alignment} is asked for, which is no power of two; ask for 1, 2, \
+         4, …"
+    );
+    Err(CudaFault::new(Status::INVALID_VALUE, what))
+}
+
 /// A device: memory, modules, kernels. All calls return when what they ask for is done.
 ///
 /// Memory is copied in and out, never lent: a GPU's is not the process's own.
 ///
 /// Modules and kernels have numbers, which are never used twice. Every call may be given anything,
-/// and answers what it cannot do with a [`CudaFault`]. What each device does, whoever runs the
-/// kernels, is held by `crates/cuda-driver/tests/cases.rs`.
+/// and answers what it cannot do with a [`CudaFault`]. `crates/cuda-driver/tests/cases.rs` tests
+/// what all devices do.
 pub trait Device: Send {
     /// Takes memory; its address, a multiple of the power of two `alignment`. It is 0 at first.
     ///
     /// # Errors
-    /// If there is not enough.
+    /// If there is not enough, or the alignment is no power of two.
     fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, CudaFault>;
 
     /// Gives memory back.
@@ -191,7 +206,7 @@ pub trait Device: Send {
     /// All variables of a module; none if there is no such module.
     fn variables(&self, module: u64) -> Vec<DeviceVariable>;
 
-    /// Runs a kernel to its end. `context` is for whoever watches.
+    /// Runs a kernel to its end. `context` is for a watch of the kernels ([`KernelWatch`](crate::KernelWatch)).
     ///
     /// # Errors
     /// A launch that does not fit, and whatever stopped the kernel.
@@ -200,7 +215,7 @@ pub trait Device: Send {
     /// Sets the bytes of the heap that kernels allocate from.
     ///
     /// # Errors
-    /// If a kernel that allocates has been launched already, or there is not so much memory.
+    /// If a kernel that allocates has been launched already, or the device has less memory left.
     fn set_heap(&mut self, bytes: u64) -> Result<(), CudaFault>;
 
     /// Takes what kernels have printed since this was last called; nothing from a device that

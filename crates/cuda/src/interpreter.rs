@@ -10,7 +10,9 @@ use reuselens_ptx::{
     LaunchSink, Loaded, Options, PtxModule, SkippedAccess, Stats, readable,
 };
 
-use crate::device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
+use crate::device::{
+    CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch, check_alignment,
+};
 use crate::fatbin::{DeviceCode, FatBinaryError};
 use crate::status::Status;
 
@@ -139,6 +141,7 @@ impl<W: KernelWatch> Interpreter<W> {
 
 impl<W: KernelWatch> Device for Interpreter<W> {
     fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, CudaFault> {
+        check_alignment(alignment)?;
         self.allocated += 1;
         let name = format!("block {}", self.allocated);
         Ok(self.device.allocate_aligned(&name, bytes, alignment)?)

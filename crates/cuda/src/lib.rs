@@ -80,7 +80,9 @@ pub use command::command_use;
 #[cfg(not(reuselens_cuda))]
 pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]
-pub use device::{CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch};
+pub use device::{
+    CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch, check_alignment,
+};
 #[cfg(not(reuselens_cuda))]
 pub use gpu::{DeviceArray, Gpu, GpuFault, Number};
 #[cfg(not(reuselens_cuda))]
