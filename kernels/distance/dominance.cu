@@ -3,8 +3,8 @@
 // previous[i] is 1 + the reference before i to the same item, 0 if there is none. The items between
 // two uses are the references between them that are the first to their item since the earlier use:
 //   distance(i) = #{ j < i : previous[j] < previous[i] } - previous[i]
-// since the set also has all references up to the earlier use, previous[i] of them. This is dominance
-// counting of points (time, previous) in two dimensions (Bentley 1980, "Multidimensional
+// since the set also has all references up to the earlier use, previous[i] of them. This is
+// dominance counting of points (time, previous) in two dimensions (Bentley 1980, "Multidimensional
 // Divide-and-Conquer", section 2). That reuse distances are such counts: Bennett and Kruskal 1975,
 // "LRU Stack Processing".
 //
@@ -12,12 +12,13 @@
 // digits, the highest first, needs all counts: i and j < i come apart in the pass in which their
 // digits differ first. There j has the smaller digit, and is in the same bucket (of references
 // that agree in all higher digits). So each pass adds to each reference how many of its bucket that
-// are earlier in the order, whose previous is smaller, have a smaller digit: in other tiles by sums over the table of digit counts, in the
-// tile by sums over counts in shared memory, in the warp by votes. A binary wavelet does the same
-// with digits of one bit, and so takes 26 passes for 2^26 references where this takes three.
+// are earlier in the order, whose previous is smaller, have a smaller digit: in other tiles by sums
+// over the table of digit counts, in the tile by sums over counts in shared memory, in the warp by
+// votes. A binary wavelet does the same with digits of one bit, and so takes 26 passes for 2^26
+// references where this takes three.
 //
-// Bucket b of `width` references begins at b * width, because values are a permutation. The last
-// pass takes buckets of one tile, which fit shared memory.
+// Bucket b, of as many references as all others but the last, begins at b times that many, because
+// values are a permutation. The last pass takes buckets of one tile, which fit shared memory.
 //
 // A reference on its way is its number in the lower half of a word, and in the upper half how many
 // were counted so far.

@@ -32,7 +32,7 @@ __device__ static inline u64 mixed(u64 item, u64 key) {
 // The flags that are set between two places of a chunk.
 __device__ static inline unsigned flags_between(const unsigned *flags, unsigned last, unsigned now) {
   unsigned low = last / 32, high = now / 32;
-  // Twice, since a shift by 32 does nothing on all devices.
+  // Two shifts, since one by 32 is undefined.
   unsigned after = ~0u << last % 32 << 1, upto = (1u << now % 32) - 1;
   if (low == high) return __popc(flags[low] & after & upto);
   unsigned sum = __popc(flags[low] & after) + __popc(flags[high] & upto);

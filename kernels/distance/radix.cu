@@ -98,9 +98,9 @@ __device__ static inline void sort_tile(const Item *items, const unsigned *numbe
   }
 }
 
-// Of references sorted by item: the lower half of links[i] becomes 1 + the reference before i to its
-// item, and the upper half 1 + the one after; 0 where there is none. Both are in one word, because
-// words are written in a random order, each to a sector of its own.
+// Of references sorted by item: the lower half of links[i] becomes 1 + the reference before i to
+// its item, and the upper half 1 + the one after; 0 where there is none. Both are in one word,
+// because words are written in a random order, each to a sector of its own.
 template <class Item>
 __device__ static inline void link(const Item *items, const unsigned *numbers, unsigned count,
                                    u64 *links) {

@@ -7,6 +7,7 @@
 #define EACH (TILE / THREADS)
 
 // Reads or writes the numbers of a thread at once, which are a sector.
+static_assert(EACH == 8, "a thread has a sector of numbers");
 __device__ static inline void load(unsigned *own, const unsigned *from) {
   uint4 low = *(const uint4 *)from, high = *(const uint4 *)(from + 4);
   own[0] = low.x, own[1] = low.y, own[2] = low.z, own[3] = low.w;
