@@ -206,7 +206,8 @@ pub trait Device: Send {
     /// All variables of a module; none if there is no such module.
     fn variables(&self, module: u64) -> Vec<DeviceVariable>;
 
-    /// Runs a kernel to its end. `context` is for a watch of the kernels ([`KernelWatch`](crate::KernelWatch)).
+    /// Runs a kernel to its end. `context` is for a watch of the kernels
+    /// ([`KernelWatch`](crate::KernelWatch)).
     ///
     /// # Errors
     /// A launch that does not fit, and whatever stopped the kernel.
