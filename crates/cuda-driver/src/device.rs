@@ -1,7 +1,7 @@
 //! [`DriverDevice`]: a GPU by its driver.
 
 use std::collections::HashMap;
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,13 +13,9 @@ use reuselens_cuda::{
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{DeviceError, PtxModule, readable};
 
-use crate::driver::{Driver, Failure, Handle, PreparedLaunch};
+use crate::driver::{Driver, Failure, KernelHandle, ModuleHandle, PreparedLaunch};
 use crate::error::DriverError;
 
-/// The driver's library, as the loader finds it.
-const LIBRARY: &str = "libcuda.so.1";
-/// CUDA 11.0, whose drivers take PTX 7.0.
-const OLDEST: i32 = 11_000;
 /// Shared memory of a block that each GPU gives without being asked for more.
 const PLAIN_SHARED_BYTES: u64 = 48 << 10;
 /// Times that a kernel's end is asked for before the thread lets others run.
@@ -52,7 +48,7 @@ pub struct DriverDevice {
 /// A module on the GPU.
 #[derive(Debug)]
 struct LoadedModule {
-    handle: Handle,
+    handle: ModuleHandle,
     code: PtxModule,
     variables: Vec<DeviceVariable>,
 }
@@ -60,7 +56,7 @@ struct LoadedModule {
 /// A kernel on the GPU.
 #[derive(Clone, Debug)]
 struct ReadyKernel {
-    handle: Handle,
+    handle: KernelHandle,
     /// The number of its module.
     module: u64,
     name: String,
@@ -76,15 +72,11 @@ impl DriverDevice {
     /// # Errors
     /// If there is no driver or no such GPU, or the driver is older than CUDA 11.0.
     pub fn open(number: u32) -> Result<DriverDevice, DriverError> {
-        DriverDevice::open_library(LIBRARY.as_ref(), number)
+        DriverDevice::new(Driver::open(number)?)
     }
 
-    /// The same with another library than `libcuda.so.1`.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_library(library: &OsStr, number: u32) -> Result<DriverDevice, DriverError> {
-        let driver = Driver::open(library, number, OLDEST)?;
+    /// The device of a driver.
+    pub(crate) fn new(driver: Driver) -> Result<DriverDevice, DriverError> {
         let stack = driver.stack().map_err(|failure| DriverError::Start {
             call: failure.call,
             code: driver.name(failure.code),
@@ -165,7 +157,7 @@ impl DriverDevice {
     }
 
     /// Loads PTX; its handle.
-    fn load_text(&mut self, text: &str) -> Result<Handle, CudaFault> {
+    fn load_text(&mut self, text: &str) -> Result<ModuleHandle, CudaFault> {
         let code = c_string(text, Status::INVALID_PTX)?;
         self.driver.load(&code).map_err(|(failure, log)| {
             let fault = self.fault(failure);
@@ -199,7 +191,7 @@ impl DriverDevice {
     /// The variables of a module that the driver has: it leaves out what no kernel uses.
     fn find_variables(
         &mut self,
-        handle: Handle,
+        handle: ModuleHandle,
         code: &PtxModule,
     ) -> Result<Vec<DeviceVariable>, CudaFault> {
         let mut found = Vec::new();
@@ -212,9 +204,10 @@ impl DriverDevice {
                     name: name.to_owned(),
                     address,
                     bytes,
-                    space: match is_constant {
-                        true => VariableSpace::Constant,
-                        false => VariableSpace::Global,
+                    space: if is_constant {
+                        VariableSpace::Constant
+                    } else {
+                        VariableSpace::Global
                     },
                 }),
                 Err(failure) if failure.code == NOT_FOUND => {}
@@ -236,7 +229,7 @@ impl DriverDevice {
         };
         let (architecture, handle) = (loaded.code.architecture(), loaded.handle);
         let name_in_c = c_string(name, Status::INVALID_FUNCTION)?;
-        let found = self.driver.kernel(handle, &name_in_c);
+        let found = self.driver.kernel(handle, &name_in_c, param_bytes);
         let handle = self.pass(found)?;
         let numbers = [MAX_THREADS, SHARED_BYTES, LOCAL_BYTES];
         let mut values = [0; 3];
@@ -295,6 +288,24 @@ impl DriverDevice {
         Ok(kernel)
     }
 
+    /// Begins a kernel, and waits for its end or for the flag that ends the wait.
+    fn run(&mut self, kernel: &ReadyKernel, launch: &KernelLaunch) -> Result<(), CudaFault> {
+        let params = &kernel.info.params[..];
+        let begun = self.driver.launch(
+            kernel.handle,
+            PreparedLaunch {
+                grid: launch.grid,
+                block: launch.block,
+                shared_bytes: shared_bytes(launch)?,
+                params: &mut launch.params.clone(),
+                cooperative_params: launch.is_cooperative.then_some(params),
+            },
+        );
+        self.pass(begun)
+            .map_err(|fault| configuration_fault(kernel, launch, fault))?;
+        self.wait(kernel)
+    }
+
     /// Waits for the end of a kernel, or for the flag that ends the wait.
     fn wait(&self, kernel: &ReadyKernel) -> Result<(), CudaFault> {
         let mut queries = 0;
@@ -329,9 +340,13 @@ impl Device for DriverDevice {
         let taken = self.driver.allocate(bytes, alignment);
         let asked = format!("{bytes} bytes at a multiple of {alignment} are asked for: ");
         let address = taken.map_err(|failure| self.fault_of(failure, &asked))?;
-        if bytes > 0 {
-            let filled = self.driver.fill_bytes(address, 0, bytes);
-            self.pass(filled)?;
+        if bytes > 0
+            && let Err(failure) = self.driver.fill_bytes(address, 0, bytes)
+        {
+            let fault = self.fault_of(failure, &asked);
+            // The caller has no address to give back. The first error is the one to return.
+            let _ = self.driver.free(address);
+            return Err(fault);
         }
         Ok(address)
     }
@@ -393,10 +408,7 @@ impl Device for DriverDevice {
         let mut done = 0;
         while done < bytes {
             let part = (bytes - done).min(PART_BYTES);
-            let at = match to < from {
-                true => done,
-                false => bytes - done - part,
-            };
+            let at = if to < from { done } else { bytes - done - part };
             let room = &mut room[..part as usize];
             let moved = self.driver.read(from + at, room);
             let moved = moved.and_then(|()| self.driver.write(to + at, room));
@@ -428,7 +440,15 @@ impl Device for DriverDevice {
         };
         let code = PtxModule::parse(&text).map_err(DeviceError::from)?;
         let handle = self.load_text(&text)?;
-        let variables = self.find_variables(handle, &code)?;
+        let variables = match self.find_variables(handle, &code) {
+            Ok(variables) => variables,
+            Err(fault) => {
+                // The caller has no number to end the module with. The first error is the one to
+                // return.
+                let _ = self.driver.unload(handle);
+                return Err(fault);
+            }
+        };
         self.modules.push(Some(LoadedModule {
             handle,
             code,
@@ -444,7 +464,7 @@ impl Device for DriverDevice {
         let (handle, addresses) = (loaded.handle, variables.collect::<Vec<u64>>());
         self.modules[module as usize] = None;
         self.numbers.retain(|(of, _), _| *of != module);
-        let unloaded = self.driver.unload(handle, &addresses);
+        let unloaded = self.driver.unload(handle);
         self.pass(unloaded)?;
         Ok(addresses)
     }
@@ -487,20 +507,7 @@ impl Device for DriverDevice {
             let what = format!("kernel {} was stopped before it began", kernel.name);
             return Err(CudaFault::new(Status::TIMEOUT, what));
         }
-        let offsets = kernel.info.params.iter().map(|param| param.0 as usize);
-        let begun = self.driver.launch(
-            kernel.handle,
-            PreparedLaunch {
-                grid: launch.grid,
-                block: launch.block,
-                shared_bytes: shared_bytes(launch)?,
-                params: &mut launch.params.clone(),
-                cooperative_offsets: launch.is_cooperative.then(|| offsets.collect()),
-            },
-        );
-        self.pass(begun)
-            .map_err(|fault| configuration_fault(&kernel, launch, fault))?;
-        self.wait(&kernel)
+        self.run(&kernel, launch)
     }
 
     /// Nothing: the driver prints.
@@ -534,8 +541,9 @@ fn shared_bytes(launch: &KernelLaunch) -> Result<u32, CudaFault> {
     })
 }
 
-/// What a launch that the driver refused comes to: its numbers do not tell a wrong configuration
-/// from other wrong values, and all others are right.
+/// The fault of a launch that the driver refused. The driver returns the same number for a wrong
+/// configuration and for other wrong values. The other values are right here, so the configuration
+/// is wrong.
 fn configuration_fault(kernel: &ReadyKernel, launch: &KernelLaunch, fault: CudaFault) -> CudaFault {
     let ([a, b, c], [x, y, z]) = (launch.grid, launch.block);
     CudaFault {

@@ -2,13 +2,20 @@
 //!
 //! All unsafe code of the crate is here. What the driver is given is right by construction: the
 //! host's memory is slices, addresses of the GPU are inside of blocks that this context has
-//! ([`Driver::check`]), and handles are those that the driver returned.
+//! ([`Driver::check`]), and handles are those of modules that are loaded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::device::DriverDevice;
 use crate::error::DriverError;
+
+/// The driver's library, as the loader finds it.
+const LIBRARY: &str = "libcuda.so.1";
+/// CUDA 11.0, whose drivers take PTX 7.0.
+const OLDEST: i32 = 11_000;
 
 /// What functions return where all is well.
 const SUCCESS: u32 = 0;
@@ -26,16 +33,42 @@ pub struct Failure {
     pub code: u32,
 }
 
-/// A value of a handle: of a module, or of a kernel in it.
+/// A module that a [`Driver`] loaded, by a number that no other module of the process has. The
+/// driver's own handles are addresses, which a later module may have again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleHandle(u64);
+
+impl ModuleHandle {
+    fn next() -> ModuleHandle {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        ModuleHandle(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A kernel of a module, which ends with the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle(usize);
+pub struct KernelHandle {
+    module: ModuleHandle,
+    /// The driver's handle.
+    function: usize,
+    /// Bytes of the parameters.
+    param_bytes: u64,
+}
 
 /// Memory that the driver gave.
 #[derive(Clone, Copy, Debug)]
 struct OwnedBlock {
     bytes: u64,
-    /// The address to give back; none for a variable, which its module has.
-    base: Option<u64>,
+    owner: BlockOwner,
+}
+
+/// Who gives a block back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockOwner {
+    /// [`Driver::free`], with the address that the driver gave.
+    Caller { base: u64 },
+    /// The module whose variable it is.
+    Module(ModuleHandle),
 }
 
 /// How a kernel is launched.
@@ -49,8 +82,8 @@ pub struct PreparedLaunch<'a> {
     pub shared_bytes: u32,
     /// The parameters, as many bytes as the kernel declares.
     pub params: &'a mut [u8],
-    /// Where each parameter begins, if all blocks run at the same time.
-    pub cooperative_offsets: Option<Vec<usize>>,
+    /// Offset and bytes of each parameter, if all blocks run at the same time.
+    pub cooperative_params: Option<&'a [(u64, u64)]>,
 }
 
 /// The table of functions: field, name in the library, types of arguments.
@@ -103,7 +136,7 @@ functions! {
     fill_bytes "cuMemsetD8_v2" (u64, u8, usize);
     fill_halves "cuMemsetD16_v2" (u64, u16, usize);
     fill_words "cuMemsetD32_v2" (u64, u32, usize);
-    load "cuModuleLoadDataEx" (*mut usize, *const c_void, u32, *const u32, *const usize);
+    load "cuModuleLoadDataEx" (*mut usize, *const c_void, u32, *const u32, *mut *mut c_void);
     unload "cuModuleUnload" (usize);
     kernel "cuModuleGetFunction" (*mut usize, usize, *const c_char);
     variable "cuModuleGetGlobal_v2" (*mut u64, *mut usize, usize, *const c_char);
@@ -114,16 +147,21 @@ functions! {
     launch_cooperative "cuLaunchCooperativeKernel"
         (usize, u32, u32, u32, u32, u32, u32, u32, usize, *const *mut c_void);
     query "cuStreamQuery" (usize);
+    synchronize "cuStreamSynchronize" (usize);
 }
 
 /// The driver's library, which stays open: code of it may run until the process ends.
 struct Library(*mut c_void);
 
 impl Library {
-    fn open(path: &OsStr) -> Result<Library, DriverError> {
+    /// Opens a library.
+    ///
+    /// # Safety
+    /// The library's own code may run in this process.
+    unsafe fn open(path: &OsStr) -> Result<Library, DriverError> {
         let refused = |why: String| DriverError::NoLibrary { why };
         let name = CString::new(path.as_bytes()).map_err(|error| refused(error.to_string()))?;
-        // SAFETY: a string. What runs when the library is loaded is the user's driver.
+        // SAFETY: a string. What runs when the library is loaded is the caller's choice.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         if library.is_null() {
             // SAFETY: no arguments. The text is this thread's until its next call of the loader.
@@ -180,18 +218,44 @@ pub struct Driver {
     context: usize,
     /// By their first addresses.
     blocks: BTreeMap<u64, OwnedBlock>,
-    /// Modules that are loaded.
-    modules: Vec<Handle>,
+    /// The driver's handles of the modules that are loaded.
+    modules: HashMap<ModuleHandle, usize>,
     version: i32,
 }
 
+impl DriverDevice {
+    /// As [`open`](Self::open), with another library than `libcuda.so.1`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// # Safety
+    /// The library's code runs in this process. Its functions must have the types and do what the
+    /// functions of the same names in NVIDIA's driver do.
+    pub unsafe fn open_library(library: &OsStr, number: u32) -> Result<DriverDevice, DriverError> {
+        // SAFETY: the caller's library is a driver.
+        unsafe { DriverDevice::new(Driver::open_library(library, number)?) }
+    }
+}
+
 impl Driver {
-    /// Opens a library, starts the driver, and enters the context of a GPU that all of this process
-    /// share (the primary one).
-    pub fn open(library: &OsStr, number: u32, oldest: i32) -> Result<Driver, DriverError> {
-        let library = Library::open(library)?;
+    /// Opens the driver of this machine, starts it, and enters the context of a GPU that all of
+    /// this process share (the primary one).
+    pub fn open(number: u32) -> Result<Driver, DriverError> {
+        // SAFETY: the library that the machine has under the name of NVIDIA's driver.
+        unsafe { Driver::open_library(LIBRARY.as_ref(), number) }
+    }
+
+    /// The same with another library.
+    ///
+    /// # Safety
+    /// The library is a driver: its functions do what those of `libcuda.so.1` do.
+    unsafe fn open_library(library: &OsStr, number: u32) -> Result<Driver, DriverError> {
+        // SAFETY: a driver, whose code is to run.
+        let library = unsafe { Library::open(library) }?;
         let version = version(&library)?;
-        if version < oldest {
+        if version < OLDEST {
+            let oldest = OLDEST;
             return Err(DriverError::Old { version, oldest });
         }
         let functions = Functions::of(&library)?;
@@ -200,7 +264,7 @@ impl Driver {
             device: 0,
             context: 0,
             blocks: BTreeMap::new(),
-            modules: Vec::new(),
+            modules: HashMap::new(),
             version,
         };
         let start = |driver: &Driver, failure: Failure| DriverError::Start {
@@ -283,14 +347,16 @@ impl Driver {
             (self.functions.allocate)(&raw mut base, size)
         })?;
         let address = base.next_multiple_of(alignment);
-        let base = Some(base);
-        self.blocks.insert(address, OwnedBlock { bytes, base });
+        let owner = BlockOwner::Caller { base };
+        self.blocks.insert(address, OwnedBlock { bytes, owner });
         Ok(address)
     }
 
     /// Gives memory back; none if no block that was taken begins there.
     pub fn free(&mut self, address: u64) -> Option<Result<(), Failure>> {
-        let base = self.blocks.get(&address)?.base?;
+        let BlockOwner::Caller { base } = self.blocks.get(&address)?.owner else {
+            return None;
+        };
         self.blocks.remove(&address);
         // SAFETY: memory of this context that nothing names any more.
         Some(
@@ -308,13 +374,22 @@ impl Driver {
         })
     }
 
+    /// Waits until all that was begun is done: copies to and on the GPU and fills may return
+    /// earlier. `call` is the function that returned `code`; a later error of its work is reported
+    /// as the function's.
+    fn finish(&self, call: &'static str, code: u32) -> Result<(), Failure> {
+        done(call, code)?;
+        // SAFETY: the stream that is always there.
+        done(call, unsafe { (self.functions.synchronize)(NO_STREAM) })
+    }
+
     /// Copies to the GPU; `address` is checked.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Failure> {
         assert!(self.check(address, bytes.len() as u64));
         self.enter()?;
         let from = bytes.as_ptr().cast();
         // SAFETY: as many bytes in this process and in a block of the GPU.
-        done("cuMemcpyHtoD", unsafe {
+        self.finish("cuMemcpyHtoD", unsafe {
             (self.functions.to_device)(address, from, bytes.len())
         })
     }
@@ -336,7 +411,7 @@ impl Driver {
         assert!(to.abs_diff(from) >= bytes);
         self.enter()?;
         // SAFETY: as many bytes in blocks of the GPU.
-        done("cuMemcpyDtoD", unsafe {
+        self.finish("cuMemcpyDtoD", unsafe {
             (self.functions.on_device)(to, from, bytes as usize)
         })
     }
@@ -346,7 +421,7 @@ impl Driver {
         assert!(self.check(address, count));
         self.enter()?;
         // SAFETY: as many bytes in a block of the GPU.
-        done("cuMemsetD8", unsafe {
+        self.finish("cuMemsetD8", unsafe {
             (self.functions.fill_bytes)(address, value, count as usize)
         })
     }
@@ -356,7 +431,7 @@ impl Driver {
         assert!(self.check(address, count.saturating_mul(2)));
         self.enter()?;
         // SAFETY: as `fill_bytes`.
-        done("cuMemsetD16", unsafe {
+        self.finish("cuMemsetD16", unsafe {
             (self.functions.fill_halves)(address, value, count as usize)
         })
     }
@@ -366,29 +441,31 @@ impl Driver {
         assert!(self.check(address, count.saturating_mul(4)));
         self.enter()?;
         // SAFETY: as `fill_bytes`.
-        done("cuMemsetD32", unsafe {
+        self.finish("cuMemsetD32", unsafe {
             (self.functions.fill_words)(address, value, count as usize)
         })
     }
 
     /// Loads a module from PTX. After an error also what the driver's compiler says.
-    pub fn load(&mut self, ptx: &CStr) -> Result<Handle, (Failure, String)> {
+    pub fn load(&mut self, ptx: &CStr) -> Result<ModuleHandle, (Failure, String)> {
         const LOG: u32 = 5;
         const LOG_SIZE: u32 = 6;
         self.enter().map_err(|failure| (failure, String::new()))?;
         let mut log = vec![0_u8; LOG_BYTES];
         let options = [LOG, LOG_SIZE];
-        let values = [log.as_mut_ptr() as usize, LOG_BYTES - 1];
-        let mut module = 0;
-        // SAFETY: room for a handle, a string, and two options, of which the first is room for as
-        // many bytes as the second says.
+        let size = std::ptr::without_provenance_mut(LOG_BYTES - 1);
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), size];
+        let mut handle = 0;
+        // SAFETY: room for a handle, a string, and two options with a value each. The first value
+        // is room for as many bytes as the second says. The driver replaces the second value by
+        // the bytes that it wrote.
         let loaded = unsafe {
             (self.functions.load)(
-                &raw mut module,
+                &raw mut handle,
                 ptx.as_ptr().cast(),
                 options.len() as u32,
                 options.as_ptr(),
-                values.as_ptr(),
+                values.as_mut_ptr(),
             )
         };
         done("cuModuleLoadDataEx", loaded).map_err(|failure| {
@@ -396,68 +473,98 @@ impl Driver {
             let text = String::from_utf8_lossy(text);
             (failure, text.trim().to_owned())
         })?;
-        self.modules.push(Handle(module));
-        Ok(Handle(module))
+        let module = ModuleHandle::next();
+        self.modules.insert(module, handle);
+        Ok(module)
     }
 
-    /// Ends a module. `variables` are the addresses of its variables; nothing uses it, its kernels
-    /// and these any more.
-    pub fn unload(&mut self, module: Handle, variables: &[u64]) -> Result<(), Failure> {
-        self.modules.retain(|loaded| *loaded != module);
-        for address in variables {
-            self.blocks.remove(address);
-        }
+    /// The driver's handle of a module.
+    ///
+    /// # Panics
+    /// If the module is not loaded, or another `Driver` loaded it.
+    fn loaded(&self, module: ModuleHandle) -> usize {
+        let handle = self.modules.get(&module);
+        *handle.expect("a module that is loaded")
+    }
+
+    /// The driver's handle of a kernel.
+    ///
+    /// # Panics
+    /// As [`loaded`](Self::loaded) for its module.
+    fn function(&self, kernel: KernelHandle) -> usize {
+        self.loaded(kernel.module);
+        kernel.function
+    }
+
+    /// Ends a module that is loaded, with its kernels and variables.
+    pub fn unload(&mut self, module: ModuleHandle) -> Result<(), Failure> {
+        let handle = self.loaded(module);
+        self.modules.remove(&module);
+        self.blocks
+            .retain(|_, block| block.owner != BlockOwner::Module(module));
         self.enter()?;
-        // SAFETY: a module that was loaded.
-        done("cuModuleUnload", unsafe {
-            (self.functions.unload)(module.0)
+        // SAFETY: a module that was loaded, and that nothing names any more.
+        done("cuModuleUnload", unsafe { (self.functions.unload)(handle) })
+    }
+
+    /// A kernel of a module that is loaded. `param_bytes` are those of the parameters that the PTX
+    /// of the kernel declares.
+    pub fn kernel(
+        &self,
+        module: ModuleHandle,
+        name: &CStr,
+        param_bytes: u64,
+    ) -> Result<KernelHandle, Failure> {
+        let loaded = self.loaded(module);
+        self.enter()?;
+        let mut function = 0;
+        // SAFETY: room for a handle, a module that is loaded, a string.
+        done("cuModuleGetFunction", unsafe {
+            (self.functions.kernel)(&raw mut function, loaded, name.as_ptr())
+        })?;
+        Ok(KernelHandle {
+            module,
+            function,
+            param_bytes,
         })
     }
 
-    /// A kernel of a module that is loaded.
-    pub fn kernel(&self, module: Handle, name: &CStr) -> Result<Handle, Failure> {
-        self.enter()?;
-        let mut kernel = 0;
-        // SAFETY: room for a handle, a module that was loaded, a string.
-        done("cuModuleGetFunction", unsafe {
-            (self.functions.kernel)(&raw mut kernel, module.0, name.as_ptr())
-        })?;
-        Ok(Handle(kernel))
-    }
-
     /// Address and bytes of a variable of a module that is loaded.
-    pub fn variable(&mut self, module: Handle, name: &CStr) -> Result<(u64, u64), Failure> {
+    pub fn variable(&mut self, module: ModuleHandle, name: &CStr) -> Result<(u64, u64), Failure> {
+        let loaded = self.loaded(module);
         self.enter()?;
         let (mut address, mut bytes) = (0, 0);
-        // SAFETY: room for two numbers, a module that was loaded, a string.
+        // SAFETY: room for two numbers, a module that is loaded, a string.
         done("cuModuleGetGlobal", unsafe {
-            (self.functions.variable)(&raw mut address, &raw mut bytes, module.0, name.as_ptr())
+            (self.functions.variable)(&raw mut address, &raw mut bytes, loaded, name.as_ptr())
         })?;
         let bytes = bytes as u64;
-        self.blocks
-            .insert(address, OwnedBlock { bytes, base: None });
+        let owner = BlockOwner::Module(module);
+        self.blocks.insert(address, OwnedBlock { bytes, owner });
         Ok((address, bytes))
     }
 
     /// A property of a kernel, by its number (`CUfunction_attribute`).
-    pub fn attribute(&self, kernel: Handle, number: u32) -> Result<u64, Failure> {
+    pub fn attribute(&self, kernel: KernelHandle, number: u32) -> Result<u64, Failure> {
+        let function = self.function(kernel);
         self.enter()?;
         let mut value = 0;
         // SAFETY: room for a number, and a kernel of a module that is loaded.
         done("cuFuncGetAttribute", unsafe {
-            (self.functions.attribute)(&raw mut value, number, kernel.0)
+            (self.functions.attribute)(&raw mut value, number, function)
         })?;
         Ok(value.max(0) as u64)
     }
 
     /// Permits launches of a kernel that add this much shared memory.
-    pub fn permit_shared(&mut self, kernel: Handle, bytes: u32) -> Result<(), Failure> {
+    pub fn permit_shared(&mut self, kernel: KernelHandle, bytes: u32) -> Result<(), Failure> {
         const MAX_DYNAMIC_SHARED: u32 = 8;
+        let function = self.function(kernel);
         self.enter()?;
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         // SAFETY: a kernel of a module that is loaded.
         done("cuFuncSetAttribute", unsafe {
-            (self.functions.set_attribute)(kernel.0, MAX_DYNAMIC_SHARED, bytes)
+            (self.functions.set_attribute)(function, MAX_DYNAMIC_SHARED, bytes)
         })
     }
 
@@ -492,33 +599,19 @@ impl Driver {
     }
 
     /// Begins a kernel of a module that is loaded, after all that was begun before.
-    pub fn launch(&mut self, kernel: Handle, launch: PreparedLaunch<'_>) -> Result<(), Failure> {
+    pub fn launch(
+        &mut self,
+        kernel: KernelHandle,
+        launch: PreparedLaunch<'_>,
+    ) -> Result<(), Failure> {
+        let function = self.function(kernel);
+        assert_eq!(launch.params.len() as u64, kernel.param_bytes);
         self.enter()?;
+        if let Some(params) = launch.cooperative_params {
+            return self.launch_cooperative(function, launch, params);
+        }
         let ([a, b, c], [x, y, z]) = (launch.grid, launch.block);
         let (shared, first) = (launch.shared_bytes, launch.params.as_mut_ptr());
-        if let Some(offsets) = launch.cooperative_offsets {
-            assert!(offsets.iter().all(|&at| at <= launch.params.len()));
-            let params: Vec<*mut c_void> = offsets
-                .iter()
-                .map(|&at| first.wrapping_add(at).cast())
-                .collect();
-            // SAFETY: a kernel and an address of each of its parameters, which the driver copies.
-            // What a kernel does is bounded by what the GPU lets it reach.
-            return done("cuLaunchCooperativeKernel", unsafe {
-                (self.functions.launch_cooperative)(
-                    kernel.0,
-                    a,
-                    b,
-                    c,
-                    x,
-                    y,
-                    z,
-                    shared,
-                    NO_STREAM,
-                    params.as_ptr(),
-                )
-            });
-        }
         let bytes = launch.params.len();
         let extra: [*const c_void; 5] = [
             BUFFER,
@@ -538,7 +631,7 @@ impl Driver {
         // reach.
         done("cuLaunchKernel", unsafe {
             (self.functions.launch)(
-                kernel.0,
+                function,
                 a,
                 b,
                 c,
@@ -549,6 +642,44 @@ impl Driver {
                 NO_STREAM,
                 std::ptr::null(),
                 extra,
+            )
+        })
+    }
+
+    /// Begins a kernel whose blocks all run at the same time, in the context. `function` is the
+    /// driver's handle of a kernel that is loaded, `params` are offset and bytes of each parameter.
+    fn launch_cooperative(
+        &self,
+        function: usize,
+        launch: PreparedLaunch<'_>,
+        params: &[(u64, u64)],
+    ) -> Result<(), Failure> {
+        let ([a, b, c], [x, y, z]) = (launch.grid, launch.block);
+        let (shared, first) = (launch.shared_bytes, launch.params.as_mut_ptr());
+        let is_inside = |&(at, bytes): &(u64, u64)| {
+            let end = at.checked_add(bytes);
+            end.is_some_and(|end| end <= launch.params.len() as u64)
+        };
+        assert!(params.iter().all(is_inside));
+        let params: Vec<*mut c_void> = params
+            .iter()
+            .map(|&(at, _)| first.wrapping_add(at as usize).cast())
+            .collect();
+        // SAFETY: a kernel and an address of each of its parameters, whose bytes are all in the
+        // buffer, and which the driver copies. What a kernel does is bounded by what the GPU lets
+        // it reach.
+        done("cuLaunchCooperativeKernel", unsafe {
+            (self.functions.launch_cooperative)(
+                function,
+                a,
+                b,
+                c,
+                x,
+                y,
+                z,
+                shared,
+                NO_STREAM,
+                params.as_ptr(),
             )
         })
     }
@@ -571,13 +702,16 @@ impl Drop for Driver {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks);
-        for base in blocks.values().filter_map(|block| block.base) {
+        for block in blocks.values() {
+            let BlockOwner::Caller { base } = block.owner else {
+                continue;
+            };
             // SAFETY: memory of this context that nothing names any more.
             unsafe { (self.functions.free)(base) };
         }
-        for module in std::mem::take(&mut self.modules) {
+        for module in std::mem::take(&mut self.modules).into_values() {
             // SAFETY: a module that is loaded, whose kernels have ended.
-            unsafe { (self.functions.unload)(module.0) };
+            unsafe { (self.functions.unload)(module) };
         }
         // SAFETY: the device whose context was retained, once.
         unsafe { (self.functions.release)(self.device) };

@@ -1,10 +1,11 @@
 //! Drivers that fail in one way each: libraries in C, none of which has a GPU.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-use reuselens_cuda::{CudaFault, Device, KernelLaunch, Status};
+use reuselens_cuda::{CudaFault, Device, FillValue, KernelLaunch, Status};
 use reuselens_cuda_driver::{DriverDevice, DriverError};
 use reuselens_gpu_advisor::LaunchContext;
 use tempfile::TempDir;
@@ -13,7 +14,7 @@ use crate::cases::PTX;
 
 /// The functions of a driver that works, or seems to: name, what it takes, what it does before it
 /// returns 0.
-const FUNCTIONS: [(&str, &str, &str); 29] = [
+const FUNCTIONS: [(&str, &str, &str); 30] = [
     ("cuDriverGetVersion", "int *to", "*to = 12040;"),
     ("cuInit", "void", ""),
     (
@@ -31,8 +32,8 @@ const FUNCTIONS: [(&str, &str, &str); 29] = [
     ("cuDevicePrimaryCtxRetain", "long *to", "*to = 8;"),
     ("cuDevicePrimaryCtxRelease_v2", "void", ""),
     ("cuCtxSetCurrent", "void", ""),
-    ("cuCtxSetLimit", "void", ""),
-    ("cuCtxGetLimit", "long *to", "*to = 1024;"),
+    ("cuCtxSetLimit", "int limit, long to", "stack = to;"),
+    ("cuCtxGetLimit", "long *to", "*to = stack;"),
     (
         "cuMemGetInfo_v2",
         "long *free, long *all",
@@ -50,16 +51,29 @@ const FUNCTIONS: [(&str, &str, &str); 29] = [
     ("cuMemsetD8_v2", "void", ""),
     ("cuMemsetD16_v2", "void", ""),
     ("cuMemsetD32_v2", "void", ""),
-    ("cuModuleLoadDataEx", "long *to", "*to = 16;"),
+    (
+        "cuModuleLoadDataEx",
+        "long *to, void *text, int n, int *options, void **values",
+        "*to = 16;",
+    ),
     ("cuModuleUnload", "void", ""),
     ("cuModuleGetFunction", "long *to", "*to = 24;"),
-    ("cuModuleGetGlobal_v2", "long *to", "return 500;"),
+    (
+        "cuModuleGetGlobal_v2",
+        "long *to, long *bytes",
+        "return 500;",
+    ),
     ("cuFuncGetAttribute", "int *to", "*to = 0;"),
     ("cuFuncSetAttribute", "void", ""),
     ("cuLaunchKernel", "void", ""),
     ("cuLaunchCooperativeKernel", "void", ""),
     ("cuStreamQuery", "void", ""),
+    ("cuStreamSynchronize", "void", ""),
 ];
+
+/// What the functions share: the limit of a thread's stack, and what tests count.
+const BEGIN: &str = "#include <stdio.h>\n#include <string.h>\n\
+    static long stack = 1024, counted;\n";
 
 /// A driver in a folder of its own.
 struct Fake {
@@ -80,8 +94,8 @@ impl Fake {
             Some(format!("int {own}({takes}) {{ {does} return 0; }}\n"))
         });
         let source = folder.path().join("driver.c");
-        let begin = "#include <stdio.h>\n".to_owned();
-        std::fs::write(&source, begin + &functions.collect::<String>()).unwrap();
+        let functions = functions.collect::<String>();
+        std::fs::write(&source, BEGIN.to_owned() + &functions).unwrap();
         let fake = Fake { folder };
         let mut compile = Command::new("cc");
         compile.args(["-shared", "-fPIC", "-w", "-o"]);
@@ -95,8 +109,15 @@ impl Fake {
     }
 
     fn open(&self, number: u32) -> Result<DriverDevice, DriverError> {
-        DriverDevice::open_library(self.library().as_os_str(), number)
+        open(self.library().as_os_str(), number)
     }
+}
+
+/// Opens one of these drivers, or what is no library.
+fn open(library: &OsStr, number: u32) -> Result<DriverDevice, DriverError> {
+    // SAFETY: the functions above have the types of a driver's, and access only what they are
+    // given. Of what is no library, nothing runs.
+    unsafe { DriverDevice::open_library(library, number) }
 }
 
 /// Why a driver with a function that does something else gives no device.
@@ -120,14 +141,14 @@ fn missing_drivers_are_named_with_what_to_do() {
         if let Some(content) = content {
             std::fs::write(&path, content).unwrap();
         }
-        let error = DriverDevice::open_library(path.as_os_str(), 0).unwrap_err();
+        let error = open(path.as_os_str(), 0).unwrap_err();
         assert!(matches!(error, DriverError::NoLibrary { .. }), "{error}");
         says(
             &error,
             &["no CUDA driver", "libcuda.so.1", "install", "nvidia-smi"],
         );
     }
-    let zero = DriverDevice::open_library("a\0b".as_ref(), 0).unwrap_err();
+    let zero = open("a\0b".as_ref(), 0).unwrap_err();
     assert!(matches!(zero, DriverError::NoLibrary { .. }), "{zero}");
 }
 
@@ -168,7 +189,7 @@ fn drivers_that_do_not_start_say_what_they_return() {
 }
 
 #[test]
-fn gpus_that_there_are_not_are_counted() {
+fn open_rejects_missing_gpu() {
     for (count, number) in [("*to = 0;", 0), ("*to = 1;", 1), ("*to = 2;", u32::MAX)] {
         let Some(error) = refusal("cuDeviceGetCount", Some(count), number) else {
             return;
@@ -189,7 +210,7 @@ fn fault(
 }
 
 #[test]
-fn too_little_memory_is_told_with_what_is_left() {
+fn out_of_memory_names_bytes_that_are_left() {
     let work = |device: &mut DriverDevice| device.allocate(4000, 1).map(drop);
     let Some(fault) = fault("cuMemAlloc_v2", "return 2;", work) else {
         return;
@@ -225,7 +246,7 @@ fn a_gpu_that_is_lost_in_the_middle_stays_lost() {
             ];
             let first = calls.into_iter().find_map(Result::err).unwrap();
             assert_eq!(
-                device.fill(block, reuselens_cuda::FillValue::Byte(0), 1),
+                device.fill(block, FillValue::Byte(0), 1),
                 Err(first.clone())
             );
             Err(first)
@@ -254,6 +275,86 @@ fn ptx_that_a_driver_does_not_take_is_explained() {
         };
         assert_eq!(fault.status, Status(code));
         says(&fault.message, &words);
+    }
+}
+
+#[test]
+fn log_of_the_compiler_is_part_of_the_message() {
+    // As drivers do, it replaces the size of the log by the bytes that it wrote.
+    let instead = "if (n != 2 || options[0] != 5 || options[1] != 6) return 1; \
+        char *log = values[0]; long room = (long)values[1]; \
+        memset(log, 'x', room); strcpy(log, \"line 3: no such register\"); \
+        values[1] = (void *)strlen(log); return 218;";
+    let work = |device: &mut DriverDevice| device.load(PTX.as_bytes()).map(drop);
+    let Some(fault) = fault("cuModuleLoadDataEx", instead, work) else {
+        return;
+    };
+    says(&fault.message, &["line 3: no such register; PTX runs"]);
+}
+
+#[test]
+fn modules_that_are_refused_after_loading_are_unloaded() {
+    let others = [
+        ("cuModuleLoadDataEx", Some("*to = 16; counted++;")),
+        ("cuModuleUnload", Some("counted--;")),
+        ("cuMemGetInfo_v2", Some("*free = counted; *all = 9;")),
+        (
+            "cuModuleGetGlobal_v2",
+            Some("static int found; if (found++) return 1; to[0] = 4096; *bytes = 4;"),
+        ),
+    ];
+    let Some(fake) = Fake::with(&others) else {
+        return;
+    };
+    let mut device = fake.open(0).unwrap();
+    let fault = device.load(PTX.as_bytes()).unwrap_err();
+    says(&fault.message, &["cuModuleGetGlobal returns"]);
+    assert_eq!(device.memory().0, 0, "modules that are loaded");
+    // The variable that was found before the error.
+    let read = device.read_into(4096, &mut [0]);
+    assert_eq!(read.unwrap_err().status, Status::INVALID_VALUE);
+}
+
+#[test]
+fn late_errors_belong_to_the_call_that_began_the_work() {
+    type Work = fn(&mut DriverDevice) -> Result<(), CudaFault>;
+    /// A call, the function that fails later than it returns, and how often it succeeds before.
+    const CALLS: [(&str, u32, Work); 6] = [
+        ("cuMemsetD8", 0, |device| device.allocate(64, 1).map(drop)),
+        ("cuMemsetD8", 1, |device| {
+            let block = device.allocate(64, 1)?;
+            device.fill(block, FillValue::Byte(1), 2)
+        }),
+        ("cuMemsetD16", 0, |device| {
+            let block = device.allocate(64, 1)?;
+            device.fill(block, FillValue::Half(1), 2)
+        }),
+        ("cuMemsetD32", 0, |device| {
+            let block = device.allocate(64, 1)?;
+            device.fill(block, FillValue::Word(1), 2)
+        }),
+        ("cuMemcpyDtoD", 0, |device| {
+            let block = device.allocate(64, 1)?;
+            device.copy(block, block + 32, 32)
+        }),
+        ("cuMemcpyHtoD", 0, |device| {
+            let block = device.allocate(64, 1)?;
+            device.write(block, &[1, 2])
+        }),
+    ];
+    for (call, before, work) in CALLS {
+        let begins = format!("counted += 1 << 8; if (counted >> 8 > {before}) counted |= 1;");
+        let function = format!("{call}_v2");
+        let others = [
+            (&*function, Some(&*begins)),
+            ("cuStreamSynchronize", Some("if (counted & 1) return 700;")),
+        ];
+        let Some(fake) = Fake::with(&others) else {
+            return;
+        };
+        let fault = work(&mut fake.open(0).unwrap()).unwrap_err();
+        assert_eq!(fault.status, Status::ILLEGAL_ADDRESS, "{call}");
+        says(&fault.message, &[&format!("{call} returns")]);
     }
 }
 
