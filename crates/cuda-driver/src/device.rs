@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use reuselens_cuda::fatbin::DeviceCode;
 use reuselens_cuda::{
@@ -20,6 +21,10 @@ use crate::error::DriverError;
 const PLAIN_SHARED_BYTES: u64 = 48 << 10;
 /// Times that a kernel's end is asked for before the thread lets others run.
 const EAGER_QUERIES: u32 = 1 << 12;
+/// A wait sleeps between queries once it has taken this long.
+const SLEEPLESS: Duration = Duration::from_millis(2);
+/// The longest sleep between two queries.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// Bytes that a copy between places that overlap moves at a time.
 const PART_BYTES: u64 = 64 << 10;
 
@@ -31,6 +36,10 @@ const PART_BYTES: u64 = 64 << 10;
 /// kernel has ended, and [`Device::take_printed`] has nothing. A driver ends no kernel: the flag of
 /// [`Device::stop`] ends the wait for one, and later calls wait for it. An access out of bounds
 /// that a GPU notices ends all work of the process on it: each later call returns that error.
+///
+/// The limits of the context are shared, too. [`KernelLaunch::stack_bytes`] changes the limit of a
+/// thread's stack while that kernel runs, and restores it; kernels that other threads launch at the
+/// same time have the changed one.
 #[derive(Debug)]
 pub struct DriverDevice {
     driver: Driver,
@@ -39,8 +48,8 @@ pub struct DriverDevice {
     kernels: Vec<ReadyKernel>,
     numbers: HashMap<(u64, String), u64>,
     stop: Arc<AtomicBool>,
-    /// The bytes of a thread's stack that the driver has by itself, and those that it has now.
-    stacks: [u64; 2],
+    /// The limit of a thread's stack before a launch changed it, until it is restored.
+    stack_before: Option<u64>,
     /// Why nothing works any more.
     lost: OnceLock<CudaFault>,
 }
@@ -72,24 +81,20 @@ impl DriverDevice {
     /// # Errors
     /// If there is no driver or no such GPU, or the driver is older than CUDA 11.0.
     pub fn open(number: u32) -> Result<DriverDevice, DriverError> {
-        DriverDevice::new(Driver::open(number)?)
+        Driver::open(number).map(DriverDevice::new)
     }
 
     /// The device of a driver.
-    pub(crate) fn new(driver: Driver) -> Result<DriverDevice, DriverError> {
-        let stack = driver.stack().map_err(|failure| DriverError::Start {
-            call: failure.call,
-            code: driver.name(failure.code),
-        })?;
-        Ok(DriverDevice {
+    pub(crate) fn new(driver: Driver) -> DriverDevice {
+        DriverDevice {
             driver,
             modules: Vec::new(),
             kernels: Vec::new(),
             numbers: HashMap::new(),
             stop: Arc::default(),
-            stacks: [stack; 2],
+            stack_before: None,
             lost: OnceLock::new(),
-        })
+        }
     }
 
     /// That the GPU still works.
@@ -271,12 +276,6 @@ impl DriverDevice {
                 ),
             ));
         }
-        let stack = launch.stack_bytes.unwrap_or(self.stacks[0]);
-        if stack != self.stacks[1] {
-            let set = self.driver.set_stack(stack);
-            self.pass(set)?;
-            self.stacks[1] = stack;
-        }
         let shared = shared_bytes(launch)?;
         if launch.shared_bytes > kernel.permitted {
             let permitted = self.driver.permit_shared(kernel.handle, shared);
@@ -286,6 +285,29 @@ impl DriverDevice {
             self.kernels[index].permitted = launch.shared_bytes;
         }
         Ok(kernel)
+    }
+
+    /// Gives the threads of the next launch a stack. The limit is asked for each time, as all users
+    /// of the context share it.
+    fn set_stack(&mut self, bytes: u64) -> Result<(), CudaFault> {
+        let before = self.pass(self.driver.stack())?;
+        if before != bytes {
+            let set = self.driver.set_stack(bytes);
+            self.pass(set)?;
+            self.stack_before = Some(before);
+        }
+        Ok(())
+    }
+
+    /// Restores the limit of a thread's stack, if a launch changed it.
+    fn restore_stack(&mut self) -> Result<(), CudaFault> {
+        match self.stack_before.take() {
+            Some(before) => {
+                let set = self.driver.set_stack(before);
+                self.pass(set)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Begins a kernel, and waits for its end or for the flag that ends the wait.
@@ -309,6 +331,7 @@ impl DriverDevice {
     /// Waits for the end of a kernel, or for the flag that ends the wait.
     fn wait(&self, kernel: &ReadyKernel) -> Result<(), CudaFault> {
         let mut queries = 0;
+        let begin = Instant::now();
         loop {
             match self.driver.is_ready() {
                 Ok(true) => return Ok(()),
@@ -324,13 +347,22 @@ impl DriverDevice {
                     queries += 1;
                     std::hint::spin_loop();
                 }
-                Ok(false) => std::thread::yield_now(),
+                Ok(false) => match sleep_after(begin.elapsed()) {
+                    Some(time) => std::thread::sleep(time),
+                    None => std::thread::yield_now(),
+                },
                 Err(failure) => {
                     return Err(self.fault_of(failure, &format!("kernel {}: ", kernel.name)));
                 }
             }
         }
     }
+}
+
+/// How long a thread sleeps that has waited for a kernel for a time: a sixteenth of it, so that the
+/// end is noticed late by that part at most, and no longer than [`LONGEST_SLEEP`].
+fn sleep_after(waited: Duration) -> Option<Duration> {
+    (waited >= SLEEPLESS).then(|| (waited / 16).min(LONGEST_SLEEP))
 }
 
 impl Device for DriverDevice {
@@ -507,7 +539,19 @@ impl Device for DriverDevice {
             let what = format!("kernel {} was stopped before it began", kernel.name);
             return Err(CudaFault::new(Status::TIMEOUT, what));
         }
-        self.run(&kernel, launch)
+        // After a launch that was not waited for.
+        self.restore_stack()?;
+        if let Some(bytes) = launch.stack_bytes {
+            self.set_stack(bytes)?;
+        }
+        let ended = self.run(&kernel, launch);
+        let runs_on = matches!(&ended, Err(fault) if fault.status == Status::TIMEOUT);
+        if runs_on || self.works().is_err() {
+            // To change the limit would wait for the kernel: the next launch does it.
+            return ended;
+        }
+        let restored = self.restore_stack();
+        ended.and(restored)
     }
 
     /// Nothing: the driver prints.
@@ -591,3 +635,19 @@ const MAX_THREADS: u32 = 0;
 const SHARED_BYTES: u32 = 1;
 /// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`.
 const LOCAL_BYTES: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_grow_to_the_longest_one() {
+        assert_eq!(sleep_after(Duration::ZERO), None);
+        assert_eq!(sleep_after(SLEEPLESS), Some(SLEEPLESS / 16));
+        let sleeps: Vec<_> = (2..40)
+            .map(|waited| sleep_after(Duration::from_millis(waited)).unwrap())
+            .collect();
+        assert!(sleeps.is_sorted());
+        assert_eq!(sleeps.last(), Some(&LONGEST_SLEEP));
+    }
+}

@@ -234,7 +234,7 @@ impl DriverDevice {
     /// functions of the same names in NVIDIA's driver do.
     pub unsafe fn open_library(library: &OsStr, number: u32) -> Result<DriverDevice, DriverError> {
         // SAFETY: the caller's library is a driver.
-        unsafe { DriverDevice::new(Driver::open_library(library, number)?) }
+        unsafe { Driver::open_library(library, number) }.map(DriverDevice::new)
     }
 }
 

@@ -359,6 +359,45 @@ fn late_errors_belong_to_the_call_that_began_the_work() {
 }
 
 #[test]
+fn launches_restore_the_stack_that_others_set() {
+    let others = [
+        ("cuLaunchKernel", Some("counted = stack;")),
+        ("cuMemGetInfo_v2", Some("*free = stack; *all = counted;")),
+    ];
+    let Some(fake) = Fake::with(&others) else {
+        return;
+    };
+    let mut devices = [0; 2].map(|gpu| fake.open(gpu).unwrap());
+    let launches = devices.each_mut().map(|device| {
+        let module = device.load(PTX.as_bytes()).unwrap();
+        KernelLaunch {
+            kernel: device.kernel(module, "outside").unwrap().0,
+            grid: [1; 3],
+            block: [1; 3],
+            ..KernelLaunch::default()
+        }
+    });
+    for (number, stack_bytes) in [
+        (0, Some(4096)),
+        (1, Some(8192)),
+        (0, Some(4096)),
+        (1, None),
+        (0, Some(1024)),
+        (0, None),
+    ] {
+        let launch = KernelLaunch {
+            stack_bytes,
+            ..launches[number].clone()
+        };
+        devices[number]
+            .launch(&launch, &LaunchContext::default())
+            .unwrap();
+        let of_the_launch = stack_bytes.unwrap_or(1024);
+        assert_eq!(devices[number].memory(), (1024, of_the_launch));
+    }
+}
+
+#[test]
 fn a_wait_for_a_kernel_that_never_ends_ends_by_the_flag() {
     let folder = TempDir::new().unwrap();
     let begun = folder.path().join("begun");
