@@ -14,6 +14,7 @@ use reuselens_ptx::{
     ArithmeticSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats,
 };
 
+use crate::exit::Usage;
 use crate::say::say;
 
 /// The file, or none.
@@ -26,6 +27,10 @@ pub struct ArithmeticFile {
 impl ArithmeticFile {
     /// Creates the file, if there is to be one.
     pub fn create(path: Option<&Path>, force: bool) -> anyhow::Result<ArithmeticFile> {
+        if path == Some(Path::new("-")) {
+            let what = "--arithmetic goes to a file, and - is none; name a file";
+            return Err(Usage(what.to_owned()).into());
+        }
         let file = path.map(|path| AtomicFile::create(path, force));
         let sink = ArithmeticSink::new(file.transpose()?.map(BufWriter::new));
         let path = path.unwrap_or(Path::new("")).to_owned();
@@ -95,8 +100,7 @@ impl<W: KernelWatch> KernelWatch for WithArithmetic<W> {
         launch: &LaunchConfig,
         context: &LaunchContext,
     ) -> Result<(), String> {
-        self.launch(kernel, launch)
-            .map_err(|error| error.to_string())?;
+        self.operations.sink.launch_or_stop(kernel, launch);
         self.inner.begin(kernel, launch, context)
     }
 

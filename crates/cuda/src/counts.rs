@@ -134,10 +134,9 @@ where
         context: &LaunchContext,
     ) -> Result<(), String> {
         let (records, counts) = self;
-        counts.begin(kernel, launch, context)?;
-        records
-            .launch(kernel, launch)
-            .map_err(|error| error.to_string())
+        // The program does not notice that its records cannot be kept.
+        records.launch_or_stop(kernel, launch);
+        counts.begin(kernel, launch, context)
     }
 
     fn skip(&mut self, skipped: &[SkippedAccess]) {

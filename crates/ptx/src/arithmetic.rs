@@ -91,6 +91,14 @@ impl<W: Write + Send> ArithmeticSink<W> {
         Ok(())
     }
 
+    /// As [`launch`](Self::launch), for who goes on after an error: nothing is written then, and
+    /// [`finish`](Self::finish) has the error.
+    pub fn launch_or_stop(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
+        if self.error.is_none() {
+            self.error = self.launch(kernel, launch).err();
+        }
+    }
+
     /// Gives back what was written to, and the number of lines of calculations.
     ///
     /// # Errors
@@ -119,9 +127,10 @@ impl<W: Write + Send> ArithmeticSink<W> {
 const HEAD: &str =
     "# reuselens arithmetic 1\n# launch\tblock\twarp\tlanes\tinstruction\toperands\n";
 
-/// Where an instruction is in the source; empty if that is not known.
+/// Where an instruction is in the source, or else in the PTX.
 fn place_text(place: &KernelPlace) -> String {
     match (place.line(), place.column()) {
+        (line, _) if line.is_empty() => format!("PTX line {}", place.position.line),
         (line, 0) => line.to_string(),
         (line, column) => format!("{line}:{column}"),
     }
@@ -171,10 +180,16 @@ impl BlockSink for ArithmeticBlock {
 fn write_value(out: &mut Vec<u8>, ty: Type, bits: u64) {
     use Type::*;
     let _ = match ty {
-        F32 => write!(out, "{}", f32::from_bits(bits as u32)),
-        F64 => write!(out, "{}", f64::from_bits(bits)),
-        F16 => write!(out, "{}", f16::from_bits(bits as u16)),
-        Bf16 => write!(out, "{}", bf16::from_bits(bits as u16)),
+        F32 => write_float(out, format_args!("{:?}", f32::from_bits(bits as u32))),
+        F64 => write_float(out, format_args!("{:?}", f64::from_bits(bits))),
+        F16 => write_float(
+            out,
+            format_args!("{:?}", f16::from_bits(bits as u16).to_f32()),
+        ),
+        Bf16 => write_float(
+            out,
+            format_args!("{:?}", bf16::from_bits(bits as u16).to_f32()),
+        ),
         S8 => write!(out, "{}", bits as i8),
         S16 => write!(out, "{}", bits as i16),
         S32 => write!(out, "{}", bits as i32),
@@ -185,6 +200,16 @@ fn write_value(out: &mut Vec<u8>, ty: Type, bits: u64) {
         U64 | B64 => write!(out, "{bits}"),
         F16x2 | Bf16x2 => write!(out, "{:#x}", bits as u32),
     };
+}
+
+/// Writes a float as `{:?}` has it, with an exponent where it is very large or small, and without
+/// the `.0` of whole numbers.
+fn write_float(out: &mut Vec<u8>, float: std::fmt::Arguments<'_>) -> io::Result<()> {
+    write!(out, "{float}")?;
+    if out.ends_with(b".0") {
+        out.truncate(out.len() - 2);
+    }
+    Ok(())
 }
 
 impl<W: Write + Send> LaunchSink for ArithmeticSink<W> {

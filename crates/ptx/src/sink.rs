@@ -84,6 +84,8 @@ pub enum OperandValues<'a> {
     Narrow(&'a [u32; 32]),
     /// Types of 64 bits.
     Wide(&'a [u64; 32]),
+    /// A predicate: a bit for each lane.
+    Predicate(u32),
 }
 
 impl OperandValues<'_> {
@@ -95,6 +97,7 @@ impl OperandValues<'_> {
         match self {
             OperandValues::Narrow(values) => values[lane].into(),
             OperandValues::Wide(values) => values[lane],
+            OperandValues::Predicate(lanes) => u64::from(lanes >> lane & 1),
         }
     }
 }

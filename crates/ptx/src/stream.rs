@@ -48,6 +48,14 @@ impl<W: Collector> CollectorSink<W> {
         self.out.launch(&launch_record(kernel, launch))
     }
 
+    /// As [`launch`](Self::launch), for who goes on after an error: no record is handed to `out`
+    /// then, and [`finish`](Self::finish) has the error.
+    pub fn launch_or_stop(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
+        if self.error.is_none() {
+            self.error = self.launch(kernel, launch).err();
+        }
+    }
+
     /// Gives back what took the records.
     ///
     /// # Errors

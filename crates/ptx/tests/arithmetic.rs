@@ -90,12 +90,25 @@ fn values_are_of_the_operands_types() {
         ),
         ("prmt.b32 %r2, %r1, 18, 5;", "0x3\t0\t0,1\t18,18\t5,5"),
         ("mad.lo.cc.u32 %r2, %r1, 7, 9;", "0x3\t0\t0,1\t7,7\t9,9"),
-        ("neg.s32 %r2, %r1;", "0x3\t0\t0,1"),
+        ("neg.s32 %r2, -7;", "0x3\t0\t-7,-7"),
+        ("add.s64 %x1, -2, 1;", "0x3\t0\t-2,-2\t1,1"),
+        (
+            "mul.f64 %d1, 0d7E37E43C8800759C, 0d3ff0000000000000;",
+            "0x3\t0\t1e300,1e300\t1,1",
+        ),
         // The address of an operand takes an operation of its own.
         ("add.u32 %r2, s, %r1;", "0x3\t0\t0,0\t0,1"),
     ] {
         assert_eq!(calculated(body, 2), [expected], "{body}");
     }
+}
+
+#[test]
+fn predicates_are_0_or_1() {
+    let body = "setp.eq.u32 %p1, %r1, 1;\nsetp.lt.u32 %p2, %r1, 3;\nand.pred %p3, %p1, %p2;\n\
+        not.pred %p4, %p2;\nret;\n";
+    let expected = ["0x1f\t0\t0,1,0,0,0\t1,1,1,0,0", "0x1f\t1\t1,1,1,0,0"];
+    assert_eq!(calculated(body, 5), expected);
 }
 
 #[test]

@@ -129,6 +129,13 @@ const RECURSIVE: &str = ".func f(.param .b64 n) {\n.reg .pred %p<9>; .reg .b64 %
     {.param .b64 a;\nst.param.b64 [a], %x1;\ncall f, (a);}\n\
     ld.local.u64 %x3, [%x2];\nret;\n}\n";
 
+/// clang writes 0 as the alignment where the program asks for none.
+#[test]
+fn alignment_of_0_is_the_default() {
+    let taken = |align: &str| body("", &format!("alloca.u64 %x8, 24{align};"), 256);
+    assert_eq!(taken(", 0").unwrap(), taken("").unwrap());
+}
+
 #[test]
 fn alloca_beyond_the_stack_is_an_error_that_says_what_to_do() {
     let taken = |bytes: u64| body("", &format!("alloca.u64 %x8, {bytes};"), 256);

@@ -159,6 +159,13 @@ impl Args {
                 self.input.display()
             )));
         }
+        if self.to.is_none() && self.ending() == Some("rlwarp") {
+            return Err(Usage(format!(
+                "{} ends in .rlwarp, which is not written here; name a file that ends in .txt or \
+                 .parquet, or say --to text",
+                self.output.display()
+            )));
+        }
         match self.form() {
             "text" => Ok(WarpTarget::Text),
             "parquet" => Ok(WarpTarget::Parquet),

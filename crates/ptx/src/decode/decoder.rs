@@ -10,8 +10,7 @@ use reuselens_warp::SharedArray;
 use super::Symbols;
 use super::instruction_kind::InstructionKind;
 use super::kernel::{
-    AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, ObservedCalculation, Op, Register,
-    Special,
+    AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, ObservedCalculation, Op, Special,
 };
 use super::lines::LineTable;
 use super::routine::CallSizes;
@@ -202,15 +201,11 @@ impl<'a> KernelDecoder<'a> {
             Slots::default(),
         )?;
         let place = &self.kernel.places[self.kernel.places.len() - 1];
-        let registers = types.iter().zip(slots).map(|(ty, &slot)| Register {
-            slot,
-            wide: ty.size() == 8,
-        });
         self.kernel.calculations.push(ObservedCalculation {
             place: place.clone(),
             text: Arc::clone(&self.text),
             types,
-            registers: registers.collect(),
+            registers: slots[..types.len()].to_vec(),
         });
         Ok(())
     }
@@ -223,6 +218,10 @@ impl<'a> KernelDecoder<'a> {
         let types = match ty {
             Type::U32 => three(&[Type::U32; 3]),
             Type::S32 => three(&[Type::S32; 3]),
+            Type::U16 => three(&[Type::U16; 3]),
+            Type::S16 => three(&[Type::S16; 3]),
+            Type::B16 => three(&[Type::B16; 3]),
+            Type::Pred => three(&[Type::Pred; 3]),
             Type::U64 => three(&[Type::U64; 3]),
             Type::S64 => three(&[Type::S64; 3]),
             Type::F16 => three(&[Type::F16; 3]),

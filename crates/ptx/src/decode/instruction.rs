@@ -115,13 +115,15 @@ impl KernelDecoder<'_> {
         sources: &[u32],
     ) -> Result<(), PtxError> {
         use InstructionClass::{Float16, Float32, Float64, Integer};
-        match InstructionKind::of(&self.opcode).class {
-            // The tables have these as bits.
-            Float16 => {
-                let ty = Opcode::new(&self.opcode, self.at).ty();
+        let class = InstructionKind::of(&self.opcode).class;
+        let ty = Opcode::new(&self.opcode, self.at).ty();
+        // The tables have halves as bits, and whole numbers without signs where that is the same.
+        let is_alike = types.iter().all(|source| source.size() == ty.size());
+        match class {
+            Integer | Float16 if is_alike && ty != Type::Pred => {
                 self.observe_alike(ty, &sources[..types.len()])
             }
-            Integer | Float32 | Float64 => self.observe(types, sources),
+            Integer | Float16 | Float32 | Float64 => self.observe(types, sources),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::kernel::{KernelPlace, Register};
+use super::kernel::KernelPlace;
 use crate::syntax::types::Type;
 
 /// A place of a kernel at which the lanes that come there are counted.
@@ -54,6 +54,6 @@ pub struct ObservedCalculation {
     pub text: Arc<str>,
     /// The types of its sources, in order.
     pub types: &'static [Type],
-    /// The registers of these.
-    pub(crate) registers: Vec<Register>,
+    /// The registers of these, each in the file of its type.
+    pub(crate) registers: Vec<u32>,
 }

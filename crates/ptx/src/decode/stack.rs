@@ -34,7 +34,8 @@ impl KernelDecoder<'_> {
     fn take_from_stack(&mut self, operands: &[Operand], ty: Type) -> Result<(), PtxError> {
         self.count(operands, operands.len().clamp(2, 3))?;
         let align = match operands.get(2) {
-            None => DEFAULT_ALIGN,
+            // clang writes 0 where nothing is asked for.
+            None | Some(&Operand::Integer(0)) => DEFAULT_ALIGN,
             Some(&Operand::Integer(align)) => align,
             Some(_) => return Err(self.error("the alignment of `alloca` has to be a number")),
         };

@@ -2,6 +2,7 @@
 
 use crate::decode::kernel::Kernel;
 use crate::sink::{BlockSink, Calculation, OperandValues};
+use crate::syntax::types::Type;
 
 use super::warp::Warp;
 
@@ -21,14 +22,15 @@ pub fn show<B: BlockSink>(
     if mask == 0 {
         return;
     }
-    let registers = &kernel.calculations[index as usize].registers;
-    let mut operands = [OperandValues::Narrow(&[0; 32]); MOST];
-    for (operand, register) in operands.iter_mut().zip(registers) {
-        let slot = register.slot as usize;
-        *operand = if register.wide {
-            OperandValues::Wide(&warp.registers.wide[slot].0)
-        } else {
-            OperandValues::Narrow(&warp.registers.narrow[slot].0)
+    let calculation = &kernel.calculations[index as usize];
+    let mut operands = [OperandValues::Predicate(0); MOST];
+    let sources = calculation.types.iter().zip(&calculation.registers);
+    for (operand, (ty, &register)) in operands.iter_mut().zip(sources) {
+        let (registers, slot) = (&warp.registers, register as usize);
+        *operand = match ty {
+            Type::Pred => OperandValues::Predicate(registers.predicates[slot]),
+            ty if ty.size() == 8 => OperandValues::Wide(&registers.wide[slot].0),
+            _ => OperandValues::Narrow(&registers.narrow[slot].0),
         };
     }
     sink.calculate(&Calculation {
@@ -36,6 +38,6 @@ pub fn show<B: BlockSink>(
         block,
         warp: warp.id,
         mask,
-        operands: &operands[..registers.len()],
+        operands: &operands[..calculation.types.len()],
     });
 }

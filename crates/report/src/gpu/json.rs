@@ -588,7 +588,7 @@ fn fills(run: &GpuRun) -> Value {
 }
 
 fn faults(run: &GpuRun) -> Value {
-    let faults = run.ledger.faults.iter();
+    let faults = run.faults().into_iter();
     faults
         .map(|fault| {
             json!({

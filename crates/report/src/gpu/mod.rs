@@ -142,10 +142,16 @@ impl GpuRun {
         facts
     }
 
+    /// What stopped kernels, and then launches that were refused.
+    fn faults(&self) -> Vec<&LaunchFault> {
+        let mut faults: Vec<&LaunchFault> = self.ledger.faults.iter().collect();
+        faults.sort_by_key(|fault| fault.is_refused);
+        faults
+    }
+
     /// The kernels that were stopped, as reports show them.
     pub(crate) fn stopped_kernels(&self) -> Vec<StoppedKernel> {
-        let faults = self.ledger.faults.iter();
-        let stopped = faults.map(|fault| StoppedKernel {
+        let stopped = self.faults().into_iter().map(|fault| StoppedKernel {
             message: fault.message.clone(),
             facts: self.fault_facts(fault),
         });

@@ -76,7 +76,7 @@ registers of a thread are not known from PTX. waves: how often the blocks fill a
 
 impl Writer<'_> {
     fn faults(&self, out: &mut String) {
-        let faults = &self.run.ledger.faults;
+        let faults = self.run.faults();
         if faults.is_empty() {
             return;
         }

@@ -193,7 +193,7 @@ fn faults(out: &mut String, run: &GpuRun) {
     for cut in cuts {
         let _ = write!(out, "<li>{}</li>", escape(&cut));
     }
-    for fault in run.ledger.faults.iter().take(ROWS) {
+    for fault in run.faults().into_iter().take(ROWS) {
         let _ = write!(out, "<li>{}", escape(&fault.message));
         for fact in run.fault_facts(fault) {
             let _ = write!(out, " <span class=\"hint\">{}</span>", escape(&fact));
