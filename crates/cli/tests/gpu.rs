@@ -54,6 +54,37 @@ fn simt_is_another_name_of_gpu() {
 }
 
 #[test]
+fn hooks_are_put_into_ptx_and_what_has_none_is_listed() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let command = ["gpu", "instrument", "k.ptx", "-o", "h.ptx"];
+    let shown = place.run(&command).succeeds().out;
+    let expected = "h.ptx: hooks at 2 memory instructions
+The variable reuselens_ring names the buffer
+Next: ptxas -arch=sm_70 -o h.cubin h.ptx
+";
+    assert_eq!(shown, expected);
+    let hooks = String::from_utf8(place.read("h.ptx")).unwrap();
+    let is_hook = |line: &&str| line.contains("reuselens_");
+    let kept: String = hooks.lines().filter(|line| !is_hook(line)).collect();
+    assert_eq!(kept, PTX.lines().collect::<String>());
+
+    let copy = "cp.async.ca.shared.global [%r1], [%rd1], 4;\nDONE:";
+    place.write("k.ptx", PTX.replace("DONE:", copy));
+    place.run(&command).fails(1).says(&["h.ptx"]);
+    let more = [&command[..], &["-f", "--blocks"]].concat();
+    let shown = place.run(&more).succeeds().out;
+    assert!(
+        shown.contains("hooks at 2 memory instructions and 3 basic blocks"),
+        "{shown}"
+    );
+    let left = "no hooks at 1: asynchronous copies (cp.async.ca.shared.global in line 26)";
+    assert!(shown.contains(left), "{shown}");
+    place.write("k.ptx", PTX.replace("7.0", "6.0"));
+    place.run(&more).fails(1).says(&["k.ptx", "version 6.0"]);
+}
+
+#[test]
 fn results_and_stream_are_written_and_the_same_on_any_number_of_threads() {
     let place = Place::new();
     place.write("k.ptx", PTX);

@@ -15,6 +15,8 @@ pub struct ScannedModule<'a> {
     pub declared: Vec<(&'a str, u32)>,
     /// Sources by their numbers.
     pub files: BTreeMap<u64, &'a str>,
+    /// What `.target` names first; empty without one.
+    pub target: &'a str,
     /// Where a variable can be declared: after the directives at the head.
     pub head: usize,
 }
@@ -42,7 +44,8 @@ pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentErr
                 next += 2;
             }
             ".target" => {
-                old_target(word(next + 1).text)?;
+                found.target = word(next + 1).text;
+                old_target(found.target)?;
                 next += 2;
                 while word(next).kind == TokenKind::Mark(b',') {
                     next += 2;

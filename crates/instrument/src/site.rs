@@ -61,6 +61,8 @@ pub struct Instrumented {
     pub text: String,
     /// The variable of the module that names the buffer; see [`RingControl`](crate::RingControl).
     pub variable: String,
+    /// The architecture that the PTX is for, as `sm_80`; empty if it does not say.
+    pub target: String,
     /// The places that have hooks, in the order of the text. Those of functions are once in it,
     /// whatever calls them.
     pub sites: Vec<HookedSite>,
@@ -120,6 +122,7 @@ pub fn instrument(
     Ok(Instrumented {
         text: with_added(text, &writer.added),
         variable: hook::variable(&writer.prefix),
+        target: module.target.to_owned(),
         sites: writer.sites,
         left_out: writer.left_out,
     })

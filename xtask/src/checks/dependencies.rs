@@ -165,6 +165,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "predict",
             "simt",
             "ptx",
+            "instrument",
             "advice",
             "advisor",
             "gpu-advisor",

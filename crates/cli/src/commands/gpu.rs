@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod diff;
 mod diff_runs;
 pub mod input;
+pub mod instrument;
 pub mod map;
 mod passes;
 pub mod pictures;
@@ -24,6 +25,7 @@ pub struct Args {
 enum GpuCommand {
     Run(run::Args),
     Analyze(analyze::Args),
+    Instrument(instrument::Args),
     Diff(diff::Args),
     Map(map::Args),
     Report(report::Args),
@@ -35,6 +37,7 @@ impl Args {
         match self.command {
             GpuCommand::Run(args) => args.run(),
             GpuCommand::Analyze(args) => args.run(),
+            GpuCommand::Instrument(args) => args.run(),
             GpuCommand::Diff(args) => args.run(),
             GpuCommand::Map(args) => args.run(),
             GpuCommand::Report(args) => args.run(),

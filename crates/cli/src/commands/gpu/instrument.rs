@@ -1,0 +1,121 @@
+//! `reuselens gpu instrument`: puts hooks into PTX that write what each warp accesses.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use reuselens::io::AtomicFile;
+use reuselens::units::counted;
+use reuselens_instrument::{HookKind, InstrumentOptions, Instrumented, LeftOutReason, instrument};
+
+use crate::exit::Outcome;
+use crate::files::{read_text, refuse_source, unreadable};
+use crate::say::say;
+use crate::shell_words::quoted_words;
+
+/// The most bytes of a file with PTX that is read, 256 MiB.
+const MOST_PTX: u64 = 256 << 20;
+
+/// Places of left-out instructions that are shown of each reason.
+const SHOWN: usize = 3;
+
+/// Put hooks into PTX that write the memory instructions of each warp into a buffer on the GPU
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The PTX (`nvcc -ptx -lineinfo`)
+    ptx: PathBuf,
+    /// Write the PTX with hooks to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Record the beginnings of basic blocks too
+    #[arg(long)]
+    blocks: bool,
+    /// Overwrite outputs
+    #[arg(short, long)]
+    force: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Args {
+    /// Rewrites the file.
+    pub fn run(self) -> Outcome {
+        refuse_source(&self.ptx, "no PTX")?;
+        let text = read_text(&self.ptx, MOST_PTX)
+            .map_err(|error| unreadable(&self.ptx, &error, "give PTX, as `nvcc -ptx` makes it"))?;
+        let options = InstrumentOptions {
+            blocks: self.blocks,
+        };
+        let found = instrument(&text, &options).with_context(|| self.ptx.display().to_string())?;
+        let mut file = AtomicFile::create(&self.output, self.force)?;
+        file.write_all(found.text.as_bytes())
+            .with_context(|| self.output.display().to_string())?;
+        file.commit()?;
+        if !self.quiet {
+            self.report(&found)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn report(&self, found: &Instrumented) -> anyhow::Result<()> {
+        let is_block = |kind: HookKind| kind == HookKind::Block;
+        let blocks = found
+            .sites
+            .iter()
+            .filter(|site| is_block(site.kind))
+            .count();
+        let accesses = found.sites.len() - blocks;
+        let accesses = counted(accesses as u64, "memory instruction", "memory instructions");
+        let blocks = match blocks {
+            0 => String::new(),
+            some => format!(
+                " and {}",
+                counted(some as u64, "basic block", "basic blocks")
+            ),
+        };
+        say!("{}: hooks at {accesses}{blocks}", self.output.display())?;
+        for (reason, places) in by_reason(found) {
+            say!(
+                "  no hooks at {}: {reason} ({})",
+                places.len(),
+                shown(&places)
+            )?;
+        }
+        if found.sites.is_empty() {
+            say!("The kernels are as they were: there is nothing to record in them")?;
+            return Ok(());
+        }
+        say!("The variable {} names the buffer", found.variable)?;
+        let cubin = self.output.with_extension("cubin");
+        let words = vec![
+            "ptxas".to_owned(),
+            format!("-arch={}", found.target),
+            "-o".to_owned(),
+            cubin.display().to_string(),
+            self.output.display().to_string(),
+        ];
+        say!("Next: {}", quoted_words(words))?;
+        Ok(())
+    }
+}
+
+/// What has no hooks: opcode and line of each, by the reason.
+fn by_reason(found: &Instrumented) -> BTreeMap<LeftOutReason, Vec<String>> {
+    let mut reasons: BTreeMap<LeftOutReason, Vec<String>> = BTreeMap::new();
+    for left in &found.left_out {
+        let place = format!("{} in line {}", left.opcode, left.line);
+        reasons.entry(left.reason).or_default().push(place);
+    }
+    reasons
+}
+
+fn shown(places: &[String]) -> String {
+    let mut text = places[..places.len().min(SHOWN)].join(", ");
+    if places.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}
