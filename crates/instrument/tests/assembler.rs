@@ -24,11 +24,12 @@ fn ptxas() -> String {
 fn assemble(ptxas: &str, text: &str, architecture: &str) -> Result<(), String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
+    let code = tempfile::NamedTempFile::new().unwrap();
     // Functions without a body are linked later.
     let output = Command::new(ptxas)
         .arg(format!("-arch={architecture}"))
-        .args(["-c", "-O1", "-o", "/dev/null"])
-        .arg(file.path())
+        .args(["-c", "-O1", "-o"])
+        .args([code.path(), file.path()])
         .output()
         .unwrap();
     if output.status.success() {
