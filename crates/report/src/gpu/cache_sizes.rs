@@ -19,15 +19,7 @@ for all. new: loads of lines that the cache never had; lost: of lines that a sto
 const LINE: u64 = 128;
 
 /// Sizes of caches, in bytes: powers of two, at which the counts by powers of two are exact.
-const SIZES: [u64; 7] = [
-    32 << 10,
-    64 << 10,
-    128 << 10,
-    256 << 10,
-    1 << 20,
-    8 << 20,
-    64 << 20,
-];
+const SIZES: [u64; 6] = [32 << 10, 128 << 10, 256 << 10, 1 << 20, 8 << 20, 64 << 20];
 
 /// Columns of words.
 pub(super) const WORDS: [usize; 2] = [0, 1];

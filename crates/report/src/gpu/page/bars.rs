@@ -40,13 +40,21 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
         }
         if let Some(caches) = &kernel.cache_distances {
             for (title, loads, lost) in [
-                ("In caches of each multiprocessor", &caches.private, 0),
                 (
-                    "So too, invalidated by others",
+                    "Reuse distance in a multiprocessor, lines",
+                    &caches.private,
+                    0,
+                ),
+                (
+                    "The same, if others' stores invalidate lines",
                     &caches.coherent,
                     caches.invalidated,
                 ),
-                ("In one cache of all", &caches.shared, 0),
+                (
+                    "Reuse distance in all multiprocessors, lines",
+                    &caches.shared,
+                    0,
+                ),
             ] {
                 draw(out, title, &distances(loads, lost));
             }
