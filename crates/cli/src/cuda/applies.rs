@@ -25,7 +25,7 @@ const ONLY_CUDA: [&str; 9] = [
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.
-const HOST: [&str; 35] = [
+const HOST: [&str; 36] = [
     // How accesses are seen.
     "randomise",
     "capture",
@@ -46,6 +46,7 @@ const HOST: [&str; 35] = [
     "granularity",
     "kind",
     "engine",
+    "device",
     "threads",
     "disable_adjusting",
     "names",
