@@ -6,14 +6,16 @@
 // Items have 32 or 64 bits. Only digits that have bits in which items differ are sorted by.
 #include "distance.h"
 
+// Templates are not static: nvcc would put a number made of the path of this file into their names.
+
 template <class Item>
-__device__ static inline unsigned digit_of(Item item, unsigned shift, unsigned bits) {
+__device__ inline unsigned digit_of(Item item, unsigned shift, unsigned bits) {
   return (unsigned)(item >> shift) & ((1u << bits) - 1);
 }
 
 // found[0] gets the bits that are set in any item, found[1] keeps those that are set in all.
 template <class Item>
-__device__ static inline void find_bits(const Item *items, unsigned count, u64 *found) {
+__device__ inline void find_bits(const Item *items, unsigned count, u64 *found) {
   u64 any = 0, all = ~0ull;
   for (u64 i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
     any |= items[i];
@@ -31,8 +33,8 @@ __device__ static inline void find_bits(const Item *items, unsigned count, u64 *
 
 // table[digit][tile] becomes the number of references of the tile with this digit.
 template <class Item>
-__device__ static inline void count_digits(const Item *items, unsigned count, unsigned shift,
-                                           unsigned bits, unsigned *table) {
+__device__ inline void count_digits(const Item *items, unsigned count, unsigned shift,
+                                    unsigned bits, unsigned *table) {
   __shared__ unsigned counts[DIGITS];
   counts[threadIdx.x] = 0;
   __syncthreads();
@@ -48,9 +50,9 @@ __device__ static inline void count_digits(const Item *items, unsigned count, un
 // digit begin. A tile is sorted in shared memory first, so that neighbours are written together.
 // Without `numbers` references are numbered here.
 template <class Item>
-__device__ static inline void sort_tile(const Item *items, const unsigned *numbers, unsigned count,
-                                        unsigned shift, unsigned bits, const unsigned *table,
-                                        Item *to_items, unsigned *to_numbers) {
+__device__ inline void sort_tile(const Item *items, const unsigned *numbers, unsigned count,
+                                 unsigned shift, unsigned bits, const unsigned *table,
+                                 Item *to_items, unsigned *to_numbers) {
   __shared__ unsigned counts[WARPS][DIGITS], offsets[DIGITS], sums[WARPS + 1];
   __shared__ Item tile_items[TILE];
   __shared__ unsigned tile_numbers[TILE];
@@ -102,8 +104,8 @@ __device__ static inline void sort_tile(const Item *items, const unsigned *numbe
 // its item, and the upper half 1 + the one after; 0 where there is none. Both are in one word,
 // because words are written in a random order, each to a sector of its own.
 template <class Item>
-__device__ static inline void link(const Item *items, const unsigned *numbers, unsigned count,
-                                   u64 *links) {
+__device__ inline void link(const Item *items, const unsigned *numbers, unsigned count,
+                            u64 *links) {
   for (unsigned s = blockIdx.x * THREADS + threadIdx.x; s < count; s += gridDim.x * THREADS) {
     unsigned i = numbers[s];
     Item item = items[s];
