@@ -5,7 +5,7 @@ mod common;
 
 use reuselens::distance::generate::Random;
 use reuselens::locality::{Profile, Sharing};
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, DeviceChoice, Error, analyze};
 
 use common::{Made, refusal};
@@ -23,6 +23,8 @@ fn options(engine: &str, memory: u64) -> AnalysisOptions {
         engine: engine.to_owned(),
         device: DeviceChoice::Interpreter,
         memory_limit: Some(Bytes(memory)),
+        // Memory is needed for the items of these traces, whatever this machine's lines are.
+        granularity: Some(Granularity::LINE_64),
         ..AnalysisOptions::default()
     }
 }
