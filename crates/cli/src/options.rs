@@ -7,7 +7,7 @@ use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
 use reuselens::locality::{self, CacheSize, CacheSpec, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
-use reuselens::{AnalysisOptions, DeviceChoice, MOST_PATHS};
+use reuselens::{AnalysisOptions, DeviceChoice, EngineChunks, MOST_PATHS};
 
 use crate::exit::Usage;
 
@@ -58,6 +58,25 @@ pub struct Analysis {
     /// Skip the adjustment of distances above the number of items (--engine hp-rda and hp-rda-gpu)
     #[arg(long, help_heading = "Analysis")]
     pub disable_adjusting: bool,
+
+    /// Accesses of a chunk (--engine hp-rda, hp-rda-gpu and gpu) [default: 2048; gpu: what memory
+    /// allows]
+    #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
+    pub chunk: Option<u64>,
+
+    /// Chunks of a block, each of which a thread of the GPU analyses (--engine hp-rda and
+    /// hp-rda-gpu) [default: 64]
+    #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
+    pub block_threads: Option<u64>,
+
+    /// Blocks that are analysed together (--engine hp-rda and hp-rda-gpu) [default: 16; on a GPU
+    /// 512]
+    #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
+    pub blocks: Option<u64>,
+
+    /// Report how long each step of the engine took (--engine hp-rda, hp-rda-gpu and gpu)
+    #[arg(long, help_heading = "Analysis")]
+    pub engine_times: bool,
 
     /// Count each access, or each element once per statement: statements of RecordStatement, or
     /// source lines
@@ -184,6 +203,12 @@ impl Analysis {
             forward: self.forward,
             threads: self.threads,
             adjusting: !self.disable_adjusting,
+            chunks: EngineChunks {
+                accesses: self.chunk,
+                per_block: self.block_threads,
+                blocks: self.blocks,
+            },
+            engine_times: self.engine_times,
             device: self.device.map_or_else(DeviceChoice::default, Into::into),
             memory_limit: self.memory_limit,
             sample: self.sample,

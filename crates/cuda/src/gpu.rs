@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use reuselens_gpu_advisor::LaunchContext;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use crate::device::{CudaFault, Device, FillValue, KernelLaunch};
 use crate::params::Params;
@@ -42,33 +43,15 @@ pub enum GpuFault {
     },
 }
 
-/// A number as it is in the device's memory.
-pub trait Number: Copy {
+/// A number as it is in the device's memory, which is as the processor has it: both have the lowest
+/// byte first.
+pub trait Number: Copy + IntoBytes + FromBytes + Immutable {
     /// Bytes.
-    const BYTES: u64;
-    /// Appends it to bytes.
-    fn append(self, bytes: &mut Vec<u8>);
-    /// Reads it; `bytes` are as many as it has.
-    fn get(bytes: &[u8]) -> Self;
+    const BYTES: u64 = size_of::<Self>() as u64;
 }
 
-macro_rules! number {
-    ($type:ty) => {
-        impl Number for $type {
-            const BYTES: u64 = size_of::<$type>() as u64;
-            fn append(self, bytes: &mut Vec<u8>) {
-                bytes.extend_from_slice(&self.to_le_bytes());
-            }
-            fn get(bytes: &[u8]) -> Self {
-                let mut own = [0; size_of::<$type>()];
-                own.copy_from_slice(bytes);
-                <$type>::from_le_bytes(own)
-            }
-        }
-    };
-}
-number!(u32);
-number!(u64);
+impl Number for u32 {}
+impl Number for u64 {}
 
 /// Numbers in the device's memory.
 #[derive(Debug)]
@@ -108,8 +91,6 @@ pub struct Gpu<D> {
     kernels: HashMap<&'static str, (u64, u64)>,
     /// What a batch brings.
     staged: DeviceArray<u32>,
-    /// Room for what is written.
-    bytes: Vec<u8>,
 }
 
 /// Says what a device was asked for when it refused.
@@ -143,7 +124,6 @@ impl<D: Device> Gpu<D> {
                 room: 0,
                 numbers: PhantomData,
             },
-            bytes: Vec::new(),
         };
         gpu.staged = gpu.array(1 << 10)?;
         Ok(gpu)
@@ -250,12 +230,8 @@ impl<D: Device> Gpu<D> {
             return Ok(());
         }
         let address = array.address + first * T::BYTES;
-        self.bytes.clear();
-        numbers
-            .iter()
-            .for_each(|number| number.append(&mut self.bytes));
         self.device
-            .write(address, &self.bytes)
+            .write(address, numbers.as_bytes())
             .map_err(asked("write memory"))
     }
 
@@ -272,11 +248,11 @@ impl<D: Device> Gpu<D> {
             return Ok(Vec::new());
         }
         let address = array.address + numbers.start * T::BYTES;
-        let mut bytes = vec![0; ((numbers.end - numbers.start) * T::BYTES) as usize];
+        let mut found = vec![T::new_zeroed(); (numbers.end - numbers.start) as usize];
         self.device
-            .read_into(address, &mut bytes)
+            .read_into(address, found.as_mut_bytes())
             .map_err(asked("read memory"))?;
-        Ok(bytes.chunks_exact(T::BYTES as usize).map(T::get).collect())
+        Ok(found)
     }
 
     /// Brings lists to the device for the next launches, until this is called again. Returns their

@@ -110,13 +110,9 @@ fn hp_rda(items: &[u64], threads: usize) -> Result<(), Failure> {
     found.adjust(&merged);
     println!("hp-rda: equal to that on the processor: {is_equal}");
     print("processor", expected.times.total());
-    let (transfer, steps) = (found.times.transfer, found.times.steps);
-    print("transfer", transfer);
-    print("preprocess", steps.preprocess);
-    print("local", steps.local);
-    print("thread merge", steps.thread_merge);
-    print("block merge", steps.block_merge);
-    print("adjust", steps.adjust);
+    for (step, time) in found.times.steps() {
+        print(step, time);
+    }
     Ok(())
 }
 

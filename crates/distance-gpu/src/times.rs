@@ -24,9 +24,21 @@ pub struct ExactTimes {
 }
 
 impl ExactTimes {
+    /// The steps by their names, the transfer first.
+    pub fn steps(&self) -> [(&'static str, Duration); 6] {
+        [
+            ("transfer", self.transfer),
+            ("sort", self.sort),
+            ("previous", self.previous),
+            ("dominance", self.dominance),
+            ("histogram", self.histogram),
+            ("resolve", self.resolve),
+        ]
+    }
+
     /// All steps together, transfers among them.
     pub fn total(&self) -> Duration {
-        self.transfer + self.sort + self.previous + self.dominance + self.histogram + self.resolve
+        self.steps().iter().map(|(_, time)| time).sum()
     }
 }
 
@@ -51,6 +63,13 @@ pub struct HpRdaGpuTimes {
 }
 
 impl HpRdaGpuTimes {
+    /// The steps by their names, the transfer first.
+    pub fn steps(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        [("transfer", self.transfer)]
+            .into_iter()
+            .chain(self.steps.steps())
+    }
+
     /// All steps together, transfers among them.
     pub fn total(&self) -> Duration {
         self.transfer + self.steps.total()

@@ -135,8 +135,8 @@ pub use path_table::{PathStep, PathTable};
 pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
 pub use profile::{
-    Cache, CacheKind, ChunkLimits, Machine, Method, Outcome, PlacementData, Profile, Sharing,
-    Warning,
+    Cache, CacheKind, ChunkLimits, EngineStep, Machine, Method, Outcome, PlacementData, Profile,
+    Sharing, Warning,
 };
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};

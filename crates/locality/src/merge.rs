@@ -205,6 +205,11 @@ fn method(profiles: &[Profile]) -> Method {
         data: latest(profiles, |profile| &profile.method.data),
         // Equal in all: see `check_placement`.
         placement: profiles.first().and_then(|first| first.method.placement),
+        // Times of several runs are of none.
+        engine_steps: match profiles {
+            [one] => one.method.engine_steps.clone(),
+            _ => Vec::new(),
+        },
     }
 }
 
@@ -360,17 +365,15 @@ fn warnings(profiles: &[Profile]) -> Vec<Warning> {
     warnings
 }
 
-/// Whether two methods differ in more than the error bounds.
+/// Whether two methods differ in more than the error bounds and times.
 fn differ(a: &Method, b: &Method) -> bool {
-    Method {
+    let [a, b] = [a, b].map(|method| Method {
         error_bound: None,
         error_bounds: None,
-        ..a.clone()
-    } != Method {
-        error_bound: None,
-        error_bounds: None,
-        ..b.clone()
-    }
+        engine_steps: Vec::new(),
+        ..method.clone()
+    });
+    a != b
 }
 
 #[cfg(test)]

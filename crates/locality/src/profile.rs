@@ -127,6 +127,19 @@ pub struct Method {
     /// What was recorded for placing objects in memory, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementData>,
+    /// How long each step of the engine took, where that was asked for: no two runs are equal in
+    /// it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engine_steps: Vec<EngineStep>,
+}
+
+/// A step of an engine, and how long it took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineStep {
+    /// What was done, as a report names it: `local`, `block merge`, `transfer`.
+    pub step: String,
+    /// How long it took, in seconds, summed over the threads that did it.
+    pub seconds: f64,
 }
 
 /// That a profile has what is needed to place objects in memory: chunks of large objects

@@ -5,9 +5,9 @@ mod compact;
 use std::collections::HashMap;
 
 use reuselens_locality::{
-    BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, ExactHistogram,
-    FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile,
-    PathShares, Profile, Sharing, Warning,
+    BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, EngineStep,
+    ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve,
+    Outcome, PathProfile, PathShares, Profile, Sharing, Warning,
 };
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -63,6 +63,9 @@ struct ProfileDocument<'a> {
     engine: &'a str,
     exact: bool,
     error_bound: Option<f64>,
+    /// Only where times were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    engine_steps: &'a [EngineStep],
     granularity_bytes: u64,
     accesses: u64,
     /// Null where distances beyond a limit count as cold.
@@ -328,6 +331,7 @@ fn document<'a>(shown: &ShownProfile<'a>, options: &JsonOptions) -> ProfileDocum
         engine: &method.engine,
         exact: method.exact,
         error_bound: method.error_bound.filter(|bound| bound.is_finite()),
+        engine_steps: &method.engine_steps,
         granularity_bytes: profile.granularity.bytes(),
         accesses: histogram.accesses(),
         distinct: (method.max_distance.is_none()).then(|| profile.first_touches()),

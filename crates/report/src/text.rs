@@ -136,7 +136,9 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
     let partial = profile.warnings.iter().filter(|it| is_partial(it));
     let partial = partial.map(|warning| ("partly", warning.message.clone()));
     let waiting = words::waiting(profile).map(|fact| ("waiting", fact));
-    for (name, fact) in facts.into_iter().chain(waiting).chain(partial) {
+    let times = words::engine_steps(&profile.method).map(|fact| ("times", fact));
+    let more = times.into_iter().chain(waiting).chain(partial);
+    for (name, fact) in facts.into_iter().chain(more) {
         // A run that ended well, and the order of one thread, need no line.
         let plain =
             name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));

@@ -1,7 +1,7 @@
 //! Facts of a profile as phrases, the same in every report: the command, the engine, the outcome,
 //! names of items.
 
-use reuselens_locality::{Dimension, Method, Outcome, Profile, Sharing, signal_name};
+use reuselens_locality::{Dimension, EngineStep, Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
 
 use crate::caches;
@@ -88,6 +88,17 @@ pub(crate) fn engine(method: &Method) -> String {
     };
     let engine = or(&method.engine, "unknown");
     format!("{engine} engine, {worth}{reach}{sharing}")
+}
+
+/// How long each step of the engine took, and its share of them all; none where nobody asked.
+pub(crate) fn engine_steps(method: &Method) -> Option<String> {
+    let all: f64 = method.engine_steps.iter().map(|step| step.seconds).sum();
+    let step = |step: &EngineStep| {
+        let share = ratio_percent(step.seconds / all.max(f64::MIN_POSITIVE));
+        format!("{} {:.3} s ({share})", step.step, step.seconds)
+    };
+    let steps: Vec<String> = method.engine_steps.iter().map(step).collect();
+    (!steps.is_empty()).then(|| steps.join(", "))
 }
 
 /// The prefix of a number of distinct items: `about ` if a sample has estimated it.

@@ -172,6 +172,7 @@ pub(crate) fn profile(
     profile.method.exact = counted.exact;
     profile.method.error_bound = counted.error_bound;
     profile.method.error_bounds = counted.error_bounds;
+    profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);

@@ -36,6 +36,28 @@ pub enum Error {
         /// The engine that was asked for.
         engine: String,
     },
+    /// An option of engines that cut a trace into chunks, with another engine.
+    #[error(
+        "{option} is for the engines {engines}, and the engine is '{engine}'; leave it out, or take --engine hp-rda"
+    )]
+    NoChunks {
+        /// The option, as it is typed.
+        option: &'static str,
+        /// The engines that have it.
+        engines: &'static str,
+        /// The engine that was asked for.
+        engine: String,
+    },
+    /// A number of chunks, or a size, that an engine cannot have.
+    #[error("{option} {number} is more than the engine can have, or none; write 1 to {most}")]
+    Chunks {
+        /// The option, as it is typed.
+        option: &'static str,
+        /// What was asked for.
+        number: u64,
+        /// The largest.
+        most: u64,
+    },
     /// Two options that contradict each other.
     #[error("{one} and {other} do not go together: {why}; leave out the one or the other")]
     Together {

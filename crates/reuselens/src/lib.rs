@@ -54,7 +54,7 @@ pub use analysis::{Progress, analyze, analyze_segmented, check};
 pub use available::available_memory;
 pub use error::Error;
 pub use machine::this_machine;
-pub use options::{AnalysisOptions, DeviceChoice, MOST_PATHS};
+pub use options::{AnalysisOptions, DeviceChoice, EngineChunks, MOST_PATHS};
 pub use recording::{Recorded, RecordingError, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};
 pub use tallied::TalliedHistogram;

@@ -37,6 +37,20 @@ pub enum DeviceChoice {
     Interpreter,
 }
 
+/// How the engines `hp-rda` and `hp-rda-gpu` cut a trace, and `gpu`, which has chunks only. What is
+/// `None` is as published, or as much as memory allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineChunks {
+    /// Accesses of a chunk. Of `hp-rda` and `hp-rda-gpu` 1 to 32768, 2048 as published: distances
+    /// depend on it. Of `gpu` up to 2³¹: distances do not.
+    pub accesses: Option<u64>,
+    /// Chunks of a block, 1 to 64, each with a thread of a GPU; 64 as published.
+    pub per_block: Option<u64>,
+    /// Blocks that are analysed together, 1 to 512, fewer where memory is short: no distance
+    /// depends on it. 512 as published.
+    pub blocks: Option<u64>,
+}
+
 /// What to analyse and how; the default is what `reuselens profile` does without options.
 #[derive(Clone, Debug)]
 pub struct AnalysisOptions {
@@ -95,6 +109,11 @@ pub struct AnalysisOptions {
     pub threads: Option<NonZeroUsize>,
     /// Whether the engines `hp-rda` and `hp-rda-gpu` adjust distances beyond the number of items.
     pub adjusting: bool,
+    /// How the engines `hp-rda`, `hp-rda-gpu` and `gpu` cut the trace.
+    pub chunks: EngineChunks,
+    /// Whether the profile says how long each step of these engines took, which is never the same
+    /// twice.
+    pub engine_times: bool,
     /// Which device the engines `gpu` and `hp-rda-gpu` run on.
     pub device: DeviceChoice,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
@@ -184,6 +203,8 @@ impl Default for AnalysisOptions {
             causes: None,
             threads: None,
             adjusting: true,
+            chunks: EngineChunks::default(),
+            engine_times: false,
             device: DeviceChoice::Auto,
             memory_limit: None,
             sample: None,

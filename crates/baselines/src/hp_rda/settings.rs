@@ -44,6 +44,12 @@ impl Default for HpRdaSettings {
 }
 
 impl HpRdaSettings {
+    /// References of a chunk, at most.
+    pub const MOST_IN_CHUNK: usize = 1 << 15;
+    /// Chunks of a block, at most.
+    pub const MOST_CHUNKS_IN_BLOCK: usize = 64;
+    /// Blocks of a transfer, at most.
+    pub const MOST_BLOCKS: usize = 512;
     /// Bytes that a reference of a transfer takes at most: its item, its distance, its entry in the
     /// block, and its distance from block to block.
     pub const REFERENCE_BYTES: usize = 66;
@@ -64,9 +70,9 @@ impl HpRdaSettings {
     pub fn within_limits(self) -> Self {
         const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(511);
         HpRdaSettings {
-            chunk: self.chunk.clamp(1, 1 << 15),
-            chunks_per_block: self.chunks_per_block.clamp(1, 64),
-            blocks: self.blocks.clamp(1, 512),
+            chunk: self.chunk.clamp(1, Self::MOST_IN_CHUNK),
+            chunks_per_block: self.chunks_per_block.clamp(1, Self::MOST_CHUNKS_IN_BLOCK),
+            blocks: self.blocks.clamp(1, Self::MOST_BLOCKS),
             threads: self.threads.min(MOST),
             ..self
         }

@@ -20,9 +20,20 @@ pub struct HpRdaTimes {
 }
 
 impl HpRdaTimes {
+    /// The steps by their names, in order.
+    pub fn steps(&self) -> [(&'static str, Duration); 5] {
+        [
+            ("preprocess", self.preprocess),
+            ("local", self.local),
+            ("thread merge", self.thread_merge),
+            ("block merge", self.block_merge),
+            ("adjust", self.adjust),
+        ]
+    }
+
     /// All steps together.
     pub fn total(&self) -> Duration {
-        self.preprocess + self.local + self.thread_merge + self.block_merge + self.adjust
+        self.steps().iter().map(|(_, time)| time).sum()
     }
 }
 

@@ -25,7 +25,7 @@ const ONLY_CUDA: [&str; 9] = [
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.
-const HOST: [&str; 36] = [
+const HOST: [&str; 40] = [
     // How accesses are seen.
     "randomise",
     "capture",
@@ -49,6 +49,10 @@ const HOST: [&str; 36] = [
     "device",
     "threads",
     "disable_adjusting",
+    "chunk",
+    "block_threads",
+    "blocks",
+    "engine_times",
     "names",
     "no_contexts",
     "elements",

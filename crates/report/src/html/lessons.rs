@@ -61,6 +61,9 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
     }
     row("One item is", &one_item(scene));
     row("Distances", &words::engine(method));
+    if let Some(steps) = words::engine_steps(method) {
+        row("Time of the engine", &steps);
+    }
     row("Order of threads", words::or(&method.order, "not stated"));
     row(
         "Machine",

@@ -3,7 +3,9 @@
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts};
 use reuselens_distance::{Previous, PreviousAccess};
-use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes};
+use reuselens_locality::{
+    EngineStep, ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes,
+};
 use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;
@@ -28,6 +30,8 @@ pub(crate) struct More {
     pub invalidated: Option<Vec<u64>>,
     /// The bytes requested by distance, if objects were weighed by their sizes.
     pub requested_bytes: Option<ExactHistogram>,
+    /// How long each step of the engine took, if that was asked for.
+    pub engine_steps: Vec<EngineStep>,
 }
 
 /// A way of counting, and a table of previous accesses beside it.
@@ -156,6 +160,7 @@ impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
             carried: counted.more.carried,
             invalidated: counted.more.invalidated,
             requested_bytes: counted.more.requested_bytes,
+            engine_steps: counted.more.engine_steps,
             reuse_times: times.map(|times| {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))

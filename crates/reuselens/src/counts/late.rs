@@ -2,17 +2,20 @@
 //! adjusts them at the end, and by the chunk with those on a device.
 
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 use reuselens_attribute::Columns;
 use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
 use reuselens_distance_gpu::GpuDistanceError;
 use reuselens_locality::{
-    ElementHistograms, ExactHistogram, FineHistogram, KeyedHistograms, Warning,
+    ElementHistograms, EngineStep, ExactHistogram, FineHistogram, KeyedHistograms, Warning,
 };
 use reuselens_units::{Bytes, Distance};
 
+use super::chunks::hp_rda_settings;
 use super::on_device::DeviceFault;
 use super::{CountMethod, Counted, is_exact};
+use crate::{AnalysisOptions, EngineChunks};
 
 /// The name that `--engine` takes for HP-RDA.
 pub(super) const HP_RDA: &str = "hp-rda";
@@ -44,7 +47,12 @@ pub(super) struct LateFinished {
     pub distances: Vec<Distance>,
     /// The correction of all distances, where they are approximate.
     pub adjustment: Option<Adjustment>,
+    /// How long each step took; the last is the correction, which is still to be made.
+    pub steps: Vec<EngineTime>,
 }
+
+/// A step of an engine, and how long it took.
+pub(super) type EngineTime = (&'static str, Duration);
 
 impl LateEngine for HpRda {
     fn name(&self) -> &'static str {
@@ -68,6 +76,7 @@ impl LateEngine for HpRda {
         Ok(LateFinished {
             distances: finished.distances,
             adjustment: Some(finished.adjustment),
+            steps: finished.times.steps().to_vec(),
         })
     }
 
@@ -77,12 +86,12 @@ impl LateEngine for HpRda {
 }
 
 /// HP-RDA on the processor. Of the memory that it may have, a transfer takes a fourth.
-pub(super) fn hp_rda(threads: NonZeroUsize, limit: Bytes) -> Box<dyn LateEngine> {
+pub(super) fn hp_rda(chunks: EngineChunks, threads: NonZeroUsize, limit: Bytes) -> HpRda {
     let settings = HpRdaSettings {
         threads,
-        ..HpRdaSettings::default()
+        ..hp_rda_settings(chunks, HpRdaSettings::default().blocks)
     };
-    Box::new(HpRda::new(settings.with_transfer_of(limit.get() / 4)))
+    HpRda::new(settings.with_transfer_of(limit.get() / 4))
 }
 
 /// A late engine over the whole trace.
@@ -92,6 +101,10 @@ pub(super) struct Late {
     name: &'static str,
     fault: DeviceFault,
     adjusting: bool,
+    /// Accesses of a chunk of an approximate engine.
+    chunk: usize,
+    /// Whether it is said how long each step took.
+    keeps_times: bool,
     /// Which items of the columns at hand have distances that are still to come.
     kept: Vec<usize>,
     /// What those count for whose distances are still to come.
@@ -117,14 +130,19 @@ struct LateSums {
 }
 
 impl Late {
-    /// `adjusting` says whether approximate distances are corrected. What a device refuses is kept
-    /// in `fault`.
-    pub(super) fn new(engine: Box<dyn LateEngine>, adjusting: bool, fault: DeviceFault) -> Self {
+    /// What a device refuses is kept in `fault`.
+    pub(super) fn new(
+        engine: Box<dyn LateEngine>,
+        options: &AnalysisOptions,
+        fault: DeviceFault,
+    ) -> Self {
         Late {
+            chunk: hp_rda_settings(options.chunks, 1).chunk,
+            keeps_times: options.engine_times,
+            adjusting: options.adjusting,
             name: engine.name(),
             engine: Some(engine),
             fault,
-            adjusting,
             kept: Vec::new(),
             coming: Keys::default(),
             repeats: Keys::default(),
@@ -237,22 +255,31 @@ impl CountMethod for Late {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        let mut warnings = Vec::new();
+        let (mut warnings, mut more) = (Vec::new(), super::More::default());
         match self.engine.take().map(LateEngine::finish) {
             Some(Ok(finished)) => {
                 self.sums.count(&mut self.coming, &finished.distances);
+                let mut steps = finished.steps;
                 if let Some(adjustment) = finished.adjustment {
+                    let start = Instant::now();
                     if self.adjusting {
                         self.sums.adjust(&adjustment);
                     }
-                    warnings.push(warning(self.name, &adjustment, self.adjusting));
+                    // The engine itself adjusts nothing.
+                    if let Some((_, adjust)) = steps.last_mut() {
+                        *adjust = start.elapsed();
+                    }
+                    warnings.push(self.warning(&adjustment));
+                }
+                if self.keeps_times {
+                    more.engine_steps = engine_steps(&steps);
                 }
             }
             Some(Err(fault)) => self.fail(fault),
             None => {}
         }
         Counted {
-            more: super::More::default(),
+            more,
             error_bounds: None,
             engine: self.name.to_owned(),
             exact: is_exact(self.name),
@@ -265,23 +292,35 @@ impl CountMethod for Late {
     }
 }
 
-fn warning(engine: &str, adjustment: &Adjustment, adjusting: bool) -> Warning {
-    let beyond = adjustment.distinct().get();
-    let then = if adjusting {
-        format!(
-            "those beyond all {beyond} items were multiplied by {:.4}",
-            adjustment.factor()
-        )
-    } else {
-        format!("those beyond all {beyond} items were left as they are (--disable-adjusting)")
+/// For a profile.
+pub(super) fn engine_steps(steps: &[EngineTime]) -> Vec<EngineStep> {
+    let step = |(step, time): &EngineTime| EngineStep {
+        step: (*step).to_owned(),
+        seconds: time.as_secs_f64(),
     };
-    Warning {
-        code: "approximate".to_owned(),
-        message: format!(
-            "{engine} is an approximation, whose error is not bounded: distances from one chunk of 2048 \
+    steps.iter().map(step).collect()
+}
+
+impl Late {
+    fn warning(&self, adjustment: &Adjustment) -> Warning {
+        let (engine, chunk) = (self.name, self.chunk);
+        let beyond = adjustment.distinct().get();
+        let then = if self.adjusting {
+            format!(
+                "those beyond all {beyond} items were multiplied by {:.4}",
+                adjustment.factor()
+            )
+        } else {
+            format!("those beyond all {beyond} items were left as they are (--disable-adjusting)")
+        };
+        Warning {
+            code: "approximate".to_owned(),
+            message: format!(
+                "{engine} is an approximation, whose error is not bounded: distances from one chunk of {chunk} \
              accesses to another are too large where the chunks share items; {then}"
-        ),
-        hint: "--engine auto is exact".to_owned(),
+            ),
+            hint: "--engine auto is exact".to_owned(),
+        }
     }
 }
 
@@ -369,8 +408,16 @@ mod tests {
 
     fn count(columns: &[Columns], threads: usize, adjusting: bool) -> Counted {
         let threads = NonZeroUsize::new(threads).unwrap();
-        let engine = hp_rda(threads, Bytes(u64::MAX));
-        let mut counts = Box::new(Late::new(engine, adjusting, DeviceFault::default()));
+        let options = AnalysisOptions {
+            adjusting,
+            ..AnalysisOptions::default()
+        };
+        let engine = hp_rda(options.chunks, threads, Bytes(u64::MAX));
+        let mut counts = Box::new(Late::new(
+            Box::new(engine),
+            &options,
+            DeviceFault::default(),
+        ));
         for columns in columns {
             counts.add(columns);
         }

@@ -2,6 +2,7 @@
 
 mod background;
 mod causes;
+mod chunks;
 mod coherent;
 mod exact;
 mod extras;
@@ -285,10 +286,11 @@ fn with_paths(options: &AnalysisOptions) -> Result<paths::Paths, Error> {
 /// A way of counting; what a device refuses it is kept in `fault`.
 fn counts(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Error> {
     refuse_contradictions(options)?;
+    chunks::check(options)?;
     if options.engine == late::HP_RDA {
         refuse_parts(options)?;
-        let engine = late::hp_rda(options.threads(), options.memory_limit());
-        let counts = late::Late::new(engine, options.adjusting, fault.clone());
+        let engine = late::hp_rda(options.chunks, options.threads(), options.memory_limit());
+        let counts = late::Late::new(Box::new(engine), options, fault.clone());
         return Ok(Together::Plain(Box::new(counts)));
     }
     if on_device::is_on_device(&options.engine) {

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use reuselens_attribute::Columns;
-use reuselens_baselines::HpRdaSettings;
 use reuselens_cuda::Device;
 use reuselens_cuda_driver::DriverDevice;
 use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, interpreter};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
 
-use super::late::{Late, LateEngine, LateFinished};
+use super::chunks::hp_rda_settings;
+use super::late::{Late, LateEngine, LateFinished, engine_steps};
 use super::{CountMethod, Counted, Together};
 use crate::{AnalysisOptions, DeviceChoice, Error};
 
@@ -107,26 +107,25 @@ fn begin_on<D: Device + 'static>(
     let is_processor = room.is_processor;
     let fault = fault.clone();
     if options.engine == HP_RDA_GPU {
-        let settings = HpRdaSettings {
-            blocks: if is_processor {
-                INTERPRETED_BLOCKS
-            } else {
-                BLOCKS
-            },
-            ..HpRdaSettings::default()
+        let blocks = if is_processor {
+            INTERPRETED_BLOCKS
+        } else {
+            BLOCKS
         };
+        let settings = hp_rda_settings(options.chunks, blocks);
         let settings = settings.with_transfer_of(quarter(options).get());
         let engine = HpRdaGpu::new(device, settings)?;
         let engine = OnDevice {
             engine,
             is_processor,
         };
-        let late = Late::new(Box::new(engine), options.adjusting, fault);
+        let late = Late::new(Box::new(engine), options, fault);
         return Ok(Together::Plain(Box::new(late)));
     }
     let within = ExactSettings::within(quarter(options), room.device);
+    let most = options.chunks.accesses.unwrap_or(room.most_references);
     let settings = ExactSettings {
-        chunk: within.chunk.map(|chunk| chunk.min(room.most_references)),
+        chunk: within.chunk.map(|chunk| chunk.min(most)),
     };
     let engine = OnDevice {
         engine: GpuExact::new(device, settings)?,
@@ -137,11 +136,12 @@ fn begin_on<D: Device + 'static>(
             Box::new(DeviceTotals {
                 engine: Some(engine),
                 fault,
+                keeps_times: options.engine_times,
                 histogram: ExactHistogram::new(),
                 accesses: 0,
             })
         } else {
-            Box::new(Late::new(Box::new(engine), options.adjusting, fault))
+            Box::new(Late::new(Box::new(engine), options, fault))
         },
     ))
 }
@@ -173,9 +173,11 @@ impl<D: Device> LateEngine for OnDevice<GpuExact<D>> {
     }
 
     fn finish(self: Box<Self>) -> Result<LateFinished, GpuDistanceError> {
+        let finished = self.engine.finish()?;
         Ok(LateFinished {
-            distances: self.engine.finish()?.distances,
+            distances: finished.distances,
             adjustment: None,
+            steps: finished.times.steps().to_vec(),
         })
     }
 
@@ -210,6 +212,7 @@ impl<D: Device> LateEngine for OnDevice<HpRdaGpu<D>> {
         Ok(LateFinished {
             distances: finished.distances,
             adjustment: Some(finished.adjustment),
+            steps: finished.times.steps().collect(),
         })
     }
 
@@ -227,6 +230,7 @@ struct DeviceTotals<D> {
     /// None after a fault.
     engine: Option<OnDevice<GpuExact<D>>>,
     fault: DeviceFault,
+    keeps_times: bool,
     histogram: ExactHistogram,
     accesses: u64,
 }
@@ -261,11 +265,18 @@ impl<D: Device> CountMethod for DeviceTotals<D> {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        if let Some(OnDevice { engine, .. }) = self.engine.take()
-            && let Err(fault) = engine.finish_tally(&mut self.histogram)
-        {
-            self.fault.set(fault);
+        let mut steps = Vec::new();
+        if let Some(OnDevice { engine, .. }) = self.engine.take() {
+            match engine.finish_tally(&mut self.histogram) {
+                Ok(finished) if self.keeps_times => {
+                    steps = engine_steps(&finished.times.steps());
+                }
+                Ok(_) => {}
+                Err(fault) => self.fault.set(fault),
+            }
         }
-        Counted::exactly(GPU, self.histogram)
+        let mut counted = Counted::exactly(GPU, self.histogram);
+        counted.more.engine_steps = steps;
+        counted
     }
 }
