@@ -21,6 +21,15 @@ pub use crate::results::{
 use crate::say;
 use crate::sources::{Embedding, ProfileOrigin};
 
+/// What two profiles are to each other, and what is asked for beside the difference.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DifferenceKind {
+    /// One program with a small and a large input, instead of before and after a change.
+    pub inputs: bool,
+    /// Show the error of the second histogram against the first.
+    pub error: bool,
+}
+
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
 pub struct Show {
@@ -191,16 +200,13 @@ impl Show {
         &self,
         before: &Profile,
         after: &Profile,
-        inputs: bool,
+        how: DifferenceKind,
         names: [String; 2],
     ) -> anyhow::Result<()> {
         if self.quiet || self.standard_output_is_taken() {
             return Ok(());
         }
-        let options = DiffOptions {
-            inputs: Some(inputs),
-            ..self.diff_options(after, names)?
-        };
+        let options = self.diff_options(after, how, names)?;
         let text = reuselens_report::diff(before, after, &options)?;
         Ok(say::bytes(text.as_bytes())?)
     }
@@ -210,25 +216,32 @@ impl Show {
         &self,
         before: &Profile,
         after: &Profile,
+        how: DifferenceKind,
         names: [String; 2],
         checked: &Checked<'_>,
     ) -> anyhow::Result<()> {
         let Some(path) = &self.json else {
             return Ok(());
         };
-        let options = self.diff_options(after, names)?;
+        let options = self.diff_options(after, how, names)?;
         let text = reuselens_report::diff_json(before, after, &options, Some(checked))?;
         self.write(path, shown_json(&text).as_bytes())
     }
 
-    fn diff_options(&self, after: &Profile, names: [String; 2]) -> anyhow::Result<DiffOptions> {
+    fn diff_options(
+        &self,
+        after: &Profile,
+        how: DifferenceKind,
+        names: [String; 2],
+    ) -> anyhow::Result<DiffOptions> {
         Ok(DiffOptions {
             cache: self.cache(after)?,
             width: terminal_width(),
             color: color(),
             top: self.top(),
             by: self.dimensions(),
-            inputs: None,
+            inputs: Some(how.inputs),
+            error: how.error,
             names,
         })
     }

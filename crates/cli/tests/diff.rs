@@ -15,6 +15,37 @@ fn products() -> Place {
     place
 }
 
+/// Four accesses of which one is misplaced: half a share in two of the bins.
+#[test]
+fn diff_shows_the_error_of_a_histogram() {
+    let place = Place::new();
+    place.write("a.txt", "a b a b");
+    place.write("b.txt", "a b b a");
+    for name in ["a", "b"] {
+        let trace = format!("{name}.txt");
+        let words = ["analyze", "-q", "--format", "text", &trace, "-o", name];
+        place.run(&words).succeeds();
+    }
+    let words = ["diff", "a.rlprof", "b.rlprof", "--error"];
+    // Bins 0 and 1 and first touches: |0 − ¼|, |½ − ¼|, 0.
+    place.run(&words).succeeds().prints(&[
+        "Error over 3 bins",
+        "average error of a bin 16.7 %",
+        "25.0 % of the accesses are in another bin",
+    ]);
+    let json = [&words[..], &["--json", "-"]].concat();
+    let json = place.run(&json).succeeds();
+    json.prints(&["\"total_variation\": 0.25", "\"average_bin_error\": 0.16"]);
+    let near = "analyze -q --format text a.txt -o near --max-distance 1";
+    let near: Vec<&str> = near.split(' ').collect();
+    place.run(&near).succeeds();
+    let words = ["diff", "near.rlprof", "b.rlprof", "--error"];
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--error", "--max-distance"]);
+}
+
 #[test]
 fn diff_shows_where_a_change_gains_and_loses() {
     let place = products();

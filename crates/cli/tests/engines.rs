@@ -275,6 +275,104 @@ fn hp_rda_on_a_device_equals_that_on_the_processor() {
     }
 }
 
+#[test]
+fn chunks_of_hp_rda_are_as_asked_for() {
+    let place = Place::new();
+    let words: Vec<String> = (0..40_000_u64)
+        .map(|at| (at * at % 4001).to_string())
+        .collect();
+    place.write("squares.txt", words.join("\n"));
+    let base = ["analyze", "-f", "-q", "--format", "text", "squares.txt"];
+    let json = |options: &[&str]| {
+        let words = [&base[..], &["--json", "-", "--bins", "exact"], options].concat();
+        place.run(&words).succeeds().out
+    };
+    let small = ["--engine", "hp-rda", "--chunk", "64"];
+    let cut = ["--block-threads", "3", "--blocks", "2"];
+    let found = json(&small);
+    assert!(found.contains("one chunk of 64 accesses"), "{found}");
+    assert!(found != json(&["--engine", "hp-rda"]));
+    // Blocks change no distance, and a device neither.
+    assert_eq!(found, json(&[&small[..], &cut].concat()));
+    let device = ["--engine", "hp-rda-gpu", "--chunk", "64", "--device"];
+    let by_device = json(&[&device[..], &["interpreter"], &cut].concat());
+    assert_eq!(by_device.replace("hp-rda-gpu", "hp-rda"), found);
+    for (engine, option, number) in [
+        ("hp-rda", "--chunk", "0"),
+        ("hp-rda", "--chunk", "32769"),
+        ("hp-rda-gpu", "--block-threads", "65"),
+        ("hp-rda", "--blocks", "513"),
+        ("gpu", "--blocks", "2"),
+        ("counting", "--chunk", "64"),
+    ] {
+        let words = [&base[..], &["--engine", engine, option, number]].concat();
+        place.run(&words).fails(2).says(&[option]);
+    }
+    let words = [&base[..], &["--engine-times"]].concat();
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--engine-times", "'auto'", "--engine hp-rda"]);
+}
+
+#[test]
+fn engines_in_chunks_report_the_time_of_their_steps() {
+    let place = Place::new();
+    let words: Vec<String> = (0..9_000).map(|at| (at % 700).to_string()).collect();
+    place.write("loop.txt", words.join("\n"));
+    for (engine, steps) in [
+        ("hp-rda", &["preprocess", "block merge", "adjust"][..]),
+        ("hp-rda-gpu", &["transfer", "local", "thread merge"]),
+        ("gpu", &["transfer", "sort", "dominance", "resolve"]),
+    ] {
+        let mut words = vec!["analyze", "-f", "--format", "text", "loop.txt", "--engine"];
+        words.extend([engine, "--engine-times", "-o", "loop"]);
+        if engine != "hp-rda" {
+            words.extend(["--device", "interpreter"]);
+        }
+        place.run(&words).succeeds().prints(steps);
+        let show = |options: &[&str]| {
+            let words = [&["report", "-f", "loop.rlprof"], options].concat();
+            place.run(&words).succeeds().out
+        };
+        let json = show(&["--json", "-"]);
+        let named: Vec<String> = steps
+            .iter()
+            .map(|step| format!("\"step\": \"{step}\""))
+            .collect();
+        assert!(named.iter().all(|step| json.contains(step)), "{json}");
+        show(&["--html", "loop.html"]);
+        let page = std::fs::read_to_string(place.path("loop.html")).unwrap();
+        assert!(page.contains("Time of the engine"), "{engine}");
+    }
+}
+
+#[test]
+fn bench_compares_chunks_with_an_exact_engine() {
+    let place = Place::new();
+    let words = "engines --bench -q --references 60k --repetitions 1 --stream zipf --engine counting,hp-rda --chunk 64,2048";
+    let words: Vec<&str> = words.split(' ').collect();
+    place.run(&words).succeeds().prints(&[
+        "hp-rda, chunks of 64",
+        "hp-rda, chunks of 2048",
+        "Error against the exact histogram",
+        "Where the time of the fastest run went",
+        "thread merge",
+    ]);
+    let words = "engines --bench --engine counting --chunk 64";
+    let words: Vec<&str> = words.split(' ').collect();
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--chunk", "--engine hp-rda"]);
+    let words = "engines --bench --engine hp-rda --chunk 99999";
+    let words: Vec<&str> = words.split(' ').collect();
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--chunk 99999", "1 to 32768"]);
+}
+
 /// The driver is the stand-in, whose GPU is the interpreter.
 #[test]
 fn engines_by_a_driver_equal_those_of_the_processor() {

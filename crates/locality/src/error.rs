@@ -31,6 +31,31 @@ pub fn accuracy(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
     1.0 - total_variation(reference, other)
 }
 
+/// The share of accesses of two histograms in one bin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BinShares {
+    /// The lowest and the highest distance of the bin; `None` for cold accesses.
+    pub distances: Option<(u64, u64)>,
+    /// Of the reference; 0 if it has no accesses.
+    pub reference: f64,
+    /// Of the other; 0 if it has no accesses.
+    pub other: f64,
+}
+
+/// The shares in each of the [`compared_bins`], near distances first, cold accesses last.
+pub fn bin_shares(reference: &Log2Histogram, other: &Log2Histogram) -> Vec<BinShares> {
+    let finite = compared_bins(reference, other) - 1;
+    let shares = |count: fn(&Log2Histogram, usize) -> u64, bin, distances| BinShares {
+        distances,
+        reference: ratio(count(reference, bin), reference.accesses()),
+        other: ratio(count(other, bin), other.accesses()),
+    };
+    (0..finite)
+        .map(|bin| shares(Log2Histogram::count, bin, Some(Log2Histogram::range(bin))))
+        .chain([shares(|histogram, _| histogram.cold(), 0, None)])
+        .collect()
+}
+
 /// Σ|a_k − b_k|, from 0 to 2.
 fn sum_of_differences(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
     let (all_a, all_b) = (reference.accesses(), other.accesses());
@@ -68,6 +93,21 @@ mod tests {
         assert_eq!(total_variation(&a, &b), 0.375);
         assert_eq!(accuracy(&a, &b), 0.625);
         assert_eq!(average_bin_error(&b, &a), average_bin_error(&a, &b));
+    }
+
+    #[test]
+    fn shares_by_bin_are_those_that_the_measures_sum() {
+        let (a, b) = (histogram(&[2, 1], 1), histogram(&[2, 4, 1], 1));
+        let bins = bin_shares(&a, &b);
+        let shares: Vec<_> = bins.iter().map(|bin| (bin.reference, bin.other)).collect();
+        assert_eq!(
+            shares,
+            [(0.5, 0.25), (0.25, 0.5), (0.0, 0.125), (0.25, 0.125)]
+        );
+        assert_eq!(bins[2].distances, Some((2, 3)));
+        assert_eq!(bins[3].distances, None);
+        let sum: f64 = shares.iter().map(|(a, b)| (a - b).abs()).sum();
+        assert_eq!(sum / bins.len() as f64, average_bin_error(&a, &b));
     }
 
     #[test]

@@ -71,6 +71,16 @@ impl ExactHistogram {
         self.counts.merge(&other.counts);
     }
 
+    /// The histogram in which each finite distance is what `change` makes of it.
+    pub fn map(&self, change: impl Fn(Distance) -> Distance) -> ExactHistogram {
+        let mut changed = ExactHistogram::new();
+        changed.add(Distance::COLD, self.cold());
+        for (items, accesses) in self.iter() {
+            changed.add(change(Distance::new(items)), accesses);
+        }
+        changed
+    }
+
     /// Drops the cold accesses: for callers that count a segment of a trace, in which the first
     /// access to an item need not be the first of the trace.
     pub fn forget_cold(&mut self) {

@@ -13,6 +13,7 @@ use crate::caches::{self, Level};
 use crate::check::{Checked, LimitJson, limits_json};
 use crate::diff_text::{DiffOptions, NOISE};
 use crate::finding_changes::{FindingChange, FindingChanges, Invalidations};
+use crate::histogram_error::{ErrorJson, error_json};
 use crate::json::to_text;
 use crate::{comparable, conflicts};
 
@@ -36,6 +37,10 @@ struct DiffDocument<'a> {
     sizes: Vec<(u64, u64, u64, u64, f64)>,
     /// `[lowest distance, highest, accesses before, accesses after]`.
     bins: Vec<(u64, u64, u64, u64)>,
+    /// How far the histogram after is from that before, as the literature measures it; only where
+    /// that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorJson>,
     groups: Vec<GroupChangeJson>,
     /// The findings of both; null if they cannot be compared.
     findings: Option<Vec<Value>>,
@@ -154,6 +159,7 @@ pub fn diff_json(
             .iter()
             .map(|bin| (bin.low, bin.high, bin.before, bin.after))
             .collect(),
+        error: options.error.then(|| error_json(before, after)),
         groups: groups
             .filter(|by| before.has_names(**by) || after.has_names(**by))
             .flat_map(|by| group_changes(before, after, *by, &levels))

@@ -13,6 +13,7 @@ use reuselens_locality::{
 use reuselens_units::shown;
 
 use crate::caches::{self, Level};
+use crate::histogram_error::write_error;
 use crate::numbers::{change, count, percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 use crate::words;
@@ -40,6 +41,9 @@ pub struct DiffOptions {
     /// before and after a change; `None` = if the same program was run with other arguments, on at
     /// least half as much data again.
     pub inputs: Option<bool>,
+    /// Whether the error of the second histogram against the first is shown, as the literature
+    /// measures it.
+    pub error: bool,
     /// The names of the two, `a.rlprof` and `b.rlprof`; empty = not shown.
     pub names: [String; 2],
 }
@@ -54,6 +58,7 @@ impl Default for DiffOptions {
             top: 6,
             by,
             inputs: None,
+            error: false,
             names: Default::default(),
         }
     }
@@ -117,6 +122,9 @@ pub fn diff(
         view.sizes(&mut out, &difference);
     }
     view.bins(&mut out, &difference);
+    if options.error {
+        write_error(&mut out, [before, after], view.width, view.paint);
+    }
     let mut reason = Some(reason);
     for by in &options.by {
         view.groups(&mut out, *by, &mut reason);

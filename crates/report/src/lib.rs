@@ -33,6 +33,7 @@ mod diff_text;
 mod finding_changes;
 mod forecast;
 mod gpu;
+mod histogram_error;
 mod html;
 mod json;
 mod kernels;

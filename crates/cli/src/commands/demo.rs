@@ -19,7 +19,7 @@ use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::options::without_exports;
-use crate::output::{Show, write_whole};
+use crate::output::{DifferenceKind, Show, write_whole};
 use crate::progress::Meter;
 use crate::say;
 use crate::sources::ProfileOrigin;
@@ -207,7 +207,10 @@ impl Args {
         self.show.difference(
             &profiles[before],
             &profiles[after],
-            demo.granularity.is_some(),
+            DifferenceKind {
+                inputs: demo.granularity.is_some(),
+                ..DifferenceKind::default()
+            },
             [before, after].map(|index| paths[index].display().to_string()),
         )?;
         self.show.say(&format!("\n{}", say::page(&page)))?;

@@ -6,11 +6,11 @@ use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
 use reuselens_report::{Checked, CompareOptions, ProfileVariant, check_text};
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::options::without_tables;
-use crate::output::{Show, color, terminal_width, write_whole};
+use crate::output::{DifferenceKind, Show, color, terminal_width, write_whole};
 use crate::say;
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
@@ -26,6 +26,11 @@ pub struct Args {
     /// input
     #[arg(long)]
     inputs: bool,
+
+    /// Show the error of the second histogram against the first too: the average of a bin, and bin
+    /// by bin
+    #[arg(long)]
+    error: bool,
 
     /// Write a page with both curves and histograms to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -50,12 +55,16 @@ impl Args {
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;
         self.show.check_told(&before, &after)?;
+        self.check_error(&before, &after)?;
+        let how = DifferenceKind {
+            inputs: self.inputs,
+            error: self.error,
+        };
         let names = [&self.before, &self.after].map(|path| path.display().to_string());
         let checked = Checked::new((&names[1], &after), Some((&names[0], &before)), rules);
+        self.show.difference(&before, &after, how, names.clone())?;
         self.show
-            .difference(&before, &after, self.inputs, names.clone())?;
-        self.show
-            .difference_json(&before, &after, names.clone(), &checked)?;
+            .difference_json(&before, &after, how, names.clone(), &checked)?;
         if self.rules.are_given() {
             let text = check_text(&checked, terminal_width(), color());
             self.show.say(&format!("\n{}", text.trim_end()))?;
@@ -70,6 +79,16 @@ impl Args {
             ))?;
         }
         Ok(limits::finish(&checked))
+    }
+
+    /// Refuses an error of histograms of which one has all distances and one the near ones.
+    fn check_error(&self, before: &Profile, after: &Profile) -> Result<(), Usage> {
+        let [one, other] = [before, after].map(|profile| profile.method.max_distance);
+        if self.error && one != other {
+            let text = "--error compares whole histograms, and these have distances up to different limits; leave it out, or profile both with the same --max-distance";
+            return Err(Usage(text.to_owned()));
+        }
+        Ok(())
     }
 
     /// Writes the page.

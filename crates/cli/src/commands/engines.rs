@@ -10,10 +10,10 @@ use reuselens::distance::generate::YARDSTICK;
 use reuselens::engines::ENGINES;
 use reuselens::formats;
 use reuselens::units::{Accesses, Granularity, shown_json, shown_lines};
-use reuselens::{Error, Progress};
+use reuselens::{DeviceChoice, EngineChunks, Error, Progress};
 
 use crate::exit::{self, Outcome, Usage};
-use crate::options::granularity;
+use crate::options::{KernelDevice, granularity};
 use crate::output::{check_outputs, write_whole};
 use crate::progress::Meter;
 use crate::say::{stdout, tell};
@@ -23,7 +23,8 @@ use crate::{charts, options};
 /// List the engines, or measure them on this machine
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Measure the exact engines on the four streams of the yardstick, as ratios
+    /// Measure the exact engines, or those that are named, on the four streams of the yardstick, as
+    /// ratios
     #[arg(long)]
     bench: bool,
 
@@ -50,6 +51,22 @@ struct BenchOptions {
     /// Measure only these engines (`bound` is the look-up alone); several allowed
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender, requires = "bench")]
     engine: Vec<Contender>,
+
+    /// Accesses of a chunk of hp-rda, hp-rda-gpu and gpu; several are measured one beside the other
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = options::number, requires = "bench")]
+    chunk: Vec<u64>,
+
+    /// Chunks of a block of hp-rda and hp-rda-gpu
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench")]
+    block_threads: Option<u64>,
+
+    /// Blocks that hp-rda and hp-rda-gpu analyse together
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench")]
+    blocks: Option<u64>,
+
+    /// The device of gpu and hp-rda-gpu
+    #[arg(long, value_enum, value_name = "DEVICE", requires = "bench")]
+    device: Option<KernelDevice>,
 
     /// Measure on these streams of the yardstick only; `none` for none
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = stream, requires = "bench")]
@@ -146,9 +163,22 @@ impl BenchOptions {
     fn contradiction(&self) -> Option<&'static str> {
         let is_dash = |path: &PathBuf| path == Path::new("-");
         let no_single_engine = self.engine.len() > 1 || self.engine.contains(&Contender::Bound);
+        let is_cut = !self.chunk.is_empty()
+            || self.block_threads.is_some()
+            || self.blocks.is_some()
+            || self.device.is_some();
+        let is_chunked = |contender: &Contender| matches!(contender, Contender::Chunked(_));
         let no_streams = !self.stream.is_empty() && self.stream.iter().all(|name| *name == "none");
         if self.trace.iter().any(is_dash) {
             Some("--trace needs the name of a file, which is read more than once")
+        } else if is_cut && !self.engine.iter().any(is_chunked) {
+            Some(
+                "--chunk, --block-threads, --blocks and --device are for engines in chunks; add for instance --engine hp-rda,counting",
+            )
+        } else if self.long.is_some() && self.engine.iter().any(is_chunked) {
+            Some(
+                "--long measures an engine that counts as it goes; take --engine counting, or leave out --long",
+            )
         } else if self.long.is_some() && no_single_engine {
             Some("--long is one run, of one engine; name one with --engine")
         } else if no_streams && self.trace.is_empty() && self.scaling.is_none() {
@@ -169,14 +199,14 @@ impl BenchOptions {
         let mut race = Race::new(repetitions);
         race.simd = self.simd.unwrap_or(race.simd);
         let mut report = Report::new(&race);
-        let contenders = match self.engine.is_empty() {
-            true => Contender::exact(),
-            false => each_once(&self.engine),
-        };
+        let contenders = self.contenders()?;
         if let Some(references) = self.long {
-            let engine = self.engine.first().map_or("auto", Contender::name);
+            let engine = self
+                .engine
+                .first()
+                .map_or("auto".to_owned(), Contender::name);
             report.repetitions = 1;
-            report.long = Some(bench::long(engine, references, race.simd, tick)?);
+            report.long = Some(bench::long(&engine, references, race.simd, tick)?);
             return Ok((report, false));
         }
         let streams = match self.stream.is_empty() {
@@ -205,6 +235,34 @@ impl BenchOptions {
             report.series = bench::scaling(&race, &contenders, references, items, tick)?;
         }
         Ok((report, incomplete))
+    }
+
+    /// Who takes part, in the chunks that are asked for.
+    fn contenders(&self) -> anyhow::Result<Vec<Contender>> {
+        if self.engine.is_empty() {
+            return Ok(Contender::exact());
+        }
+        let accesses: Vec<Option<u64>> = match self.chunk.is_empty() {
+            true => vec![None],
+            false => each_once(&self.chunk).into_iter().map(Some).collect(),
+        };
+        let chunks: Vec<EngineChunks> = accesses
+            .into_iter()
+            .map(|accesses| EngineChunks {
+                accesses,
+                per_block: self.block_threads,
+                blocks: self.blocks,
+            })
+            .collect();
+        let device = self.device.map_or(DeviceChoice::Auto, Into::into);
+        let mut contenders = Vec::new();
+        for contender in each_once(&self.engine) {
+            contenders.extend(contender.in_chunks(&chunks, device));
+        }
+        for contender in &contenders {
+            contender.check()?;
+        }
+        Ok(contenders)
     }
 
     /// The items of a trace, and what is wrong with it if anything is.

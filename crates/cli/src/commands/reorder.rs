@@ -9,7 +9,7 @@ use reuselens::units::Granularity;
 use crate::exit::Outcome;
 use crate::files::open_trace;
 use crate::options::{granularity, without_exports};
-use crate::output::{Show, stem, with_ending, write_whole};
+use crate::output::{DifferenceKind, Show, stem, with_ending, write_whole};
 
 /// Bring uses of the same data together in a trace of statements, as far as dependences permit: an
 /// estimate of what reordering could gain
@@ -51,8 +51,12 @@ impl Args {
         if self.show.cache.is_none() {
             self.show.cache = done.differing_cache().map(|bytes| bytes.to_string());
         }
-        self.show
-            .difference(&done.program, &done.reordered, false, names.clone())?;
+        self.show.difference(
+            &done.program,
+            &done.reordered,
+            DifferenceKind::default(),
+            names.clone(),
+        )?;
         let [before, after] = names;
         let statements = match done.lines {
             true => "runs of source lines",

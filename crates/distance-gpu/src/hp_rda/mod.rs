@@ -79,13 +79,9 @@ impl HpRdaGpuFinished {
     /// The histogram of the adjusted distances, of that of merged ones. The time counts as that of
     /// the last step.
     pub fn adjust(&mut self, merged: &ExactHistogram) -> ExactHistogram {
+        let adjustment = self.adjustment;
         timed(&mut self.times.steps.adjust, || {
-            let mut adjusted = ExactHistogram::new();
-            adjusted.add(Distance::COLD, merged.cold());
-            for (items, accesses) in merged.iter() {
-                adjusted.add(self.adjustment.adjust(Distance::new(items)), accesses);
-            }
-            adjusted
+            merged.map(|distance| adjustment.adjust(distance))
         })
     }
 }

@@ -1,12 +1,15 @@
 //! What is measured.
 
 use reuselens_distance::{CountingTree, Engine, LookupBound, Simd};
-use reuselens_locality::ExactHistogram;
+use reuselens_locality::{EngineStep, ExactHistogram};
 use reuselens_units::Bytes;
 
+use super::BenchError;
+use super::chunked::ChunkedEngine;
 use super::clock::{Clock, Elapsed};
-use crate::TalliedHistogram;
-use crate::engines::{ENGINES, EngineError, by_name};
+use crate::counts::{check_chunks, is_exact};
+use crate::engines::{ENGINES, EngineError, by_name, find};
+use crate::{AnalysisOptions, DeviceChoice, EngineChunks, TalliedHistogram};
 
 /// Items per call: a block and its distances stay in the second-level cache.
 const BLOCK: usize = 1 << 14;
@@ -16,6 +19,8 @@ const BLOCK: usize = 1 << 14;
 pub enum Contender {
     /// An engine of the list, on one thread, with the counting of its distances.
     Engine(&'static str),
+    /// An engine whose distances come by the chunk, on one thread or on a device.
+    Chunked(ChunkedEngine),
     /// The look-up of last accesses alone.
     Bound,
 }
@@ -25,8 +30,12 @@ pub(crate) struct Run {
     pub(crate) elapsed: Elapsed,
     /// What it counted; the bound counts nothing.
     pub(crate) histogram: Option<ExactHistogram>,
+    /// The same of an approximate engine without its last step.
+    pub(crate) not_adjusted: Option<ExactHistogram>,
     /// Held by the engine at the end.
     pub(crate) memory: Option<Bytes>,
+    /// How long each step took, if the engine has some.
+    pub(crate) steps: Vec<EngineStep>,
 }
 
 impl Contender {
@@ -47,31 +56,68 @@ impl Contender {
     pub fn named(name: &str) -> Result<Contender, EngineError> {
         match name {
             "bound" => Ok(Contender::Bound),
+            _ if ChunkedEngine::NAMES.contains(&name) => {
+                let name = find(name)?.name;
+                Ok(Contender::Chunked(ChunkedEngine::published(name)))
+            }
             _ => Ok(Contender::Engine(by_name(name)?.name())),
         }
     }
 
     /// Its name in tables.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Contender::Engine(name) => name,
-            Contender::Bound => "bound",
+            Contender::Engine(name) => (*name).to_owned(),
+            Contender::Chunked(engine) => engine.name(),
+            Contender::Bound => "bound".to_owned(),
         }
+    }
+
+    /// Those who take its place: of an engine in chunks one for each of these, all on `device`.
+    pub fn in_chunks(self, chunks: &[EngineChunks], device: DeviceChoice) -> Vec<Contender> {
+        let Contender::Chunked(engine) = self else {
+            return vec![self];
+        };
+        let with = |&chunks| {
+            Contender::Chunked(ChunkedEngine {
+                chunks,
+                device,
+                ..engine
+            })
+        };
+        chunks.iter().map(with).collect()
+    }
+
+    /// Refuses chunks that the engine cannot have.
+    ///
+    /// # Errors
+    /// Names the option and what it can be.
+    pub fn check(&self) -> Result<(), crate::Error> {
+        let Contender::Chunked(engine) = self else {
+            return Ok(());
+        };
+        check_chunks(&AnalysisOptions {
+            engine: engine.engine.to_owned(),
+            chunks: engine.chunks,
+            ..AnalysisOptions::default()
+        })
     }
 
     /// Whether its histogram must be that of the others.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
-            Contender::Engine(name) => ENGINES.iter().any(|info| info.name == *name && info.exact),
+            Contender::Engine(name) => is_exact(name),
+            Contender::Chunked(engine) => is_exact(engine.engine),
             Contender::Bound => false,
         }
     }
 
     /// Runs over all items, from empty, with these instructions at most (those that have hot loops
     /// for several). The clock stops before anything is freed.
-    pub(crate) fn run(&self, items: &[u64], simd: Simd) -> Result<Run, EngineError> {
+    pub(crate) fn run(&self, items: &[u64], simd: Simd) -> Result<Run, BenchError> {
         match self {
-            Contender::Engine(name) => run_engine(name, items, simd),
+            Contender::Engine(name) => Ok(run_engine(name, items, simd)?),
+            Contender::Chunked(engine) => engine.run(items),
             Contender::Bound => Ok(run_bound(items, simd)),
         }
     }
@@ -88,7 +134,9 @@ fn run_engine(name: &str, items: &[u64], simd: Simd) -> Result<Run, EngineError>
     Ok(Run {
         elapsed: start.elapsed(),
         histogram: Some(histogram),
+        not_adjusted: None,
         memory: Some(engine.memory()),
+        steps: Vec::new(),
     })
 }
 
@@ -111,7 +159,9 @@ fn run_bound(items: &[u64], simd: Simd) -> Run {
     Run {
         elapsed: start.elapsed(),
         histogram: None,
+        not_adjusted: None,
         memory: None,
+        steps: Vec::new(),
     }
 }
 
@@ -121,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_exact_ones_are_those_for_items_without_the_oracle() {
-        let names: Vec<&str> = Contender::exact().iter().map(Contender::name).collect();
+        let names: Vec<String> = Contender::exact().iter().map(Contender::name).collect();
         assert_eq!(names, ["counting", "fenwick", "olken", "bound"]);
     }
 }

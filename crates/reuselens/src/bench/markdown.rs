@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use reuselens_locality::EngineStep;
+use reuselens_units::ratio_percent;
+
 use super::{Heat, Long, Report, Timing};
 
 impl Report {
@@ -27,6 +30,7 @@ impl Report {
                 heat.stream.clone()
             });
         }
+        write_chunked(&mut out, &self.streams);
         for series in &self.series {
             let _ = writeln!(out, "\nOver {} ({}):\n", series.over, series.stream);
             table(&mut out, series.over, &series.heats, |heat| {
@@ -65,7 +69,7 @@ fn cells(timing: &Timing) -> String {
     let or = |number: Option<String>| number.unwrap_or_else(|| "—".to_owned());
     if !timing.measurable {
         let bytes = or(timing.bytes_per_item.map(|bytes| format!("{bytes:.0}")));
-        let (name, runs) = (timing.name, timing.runs);
+        let (name, runs) = (&timing.name, timing.runs);
         return format!("{name} | not measurable: machine is busy | — | — | {bytes} | {runs}");
     }
     format!(
@@ -79,6 +83,55 @@ fn cells(timing: &Timing) -> String {
         or(timing.bytes_per_item.map(|bytes| format!("{bytes:.0}"))),
         timing.runs
     )
+}
+
+/// The errors of approximate engines, and the time of the steps of those that have some; nothing if
+/// there are none.
+fn write_chunked(out: &mut String, heats: &[Heat]) {
+    let all = || {
+        heats
+            .iter()
+            .flat_map(|heat| heat.timings.iter().map(move |timing| (heat, timing)))
+    };
+    if all().any(|(_, timing)| timing.error.is_some()) {
+        let _ = writeln!(
+            out,
+            "\nError against the exact histogram, over its log2 bins:\n\n\
+             | stream | engine | average of a bin | not adjusted | accesses in another bin | not adjusted |\n\
+             |---|---|---:|---:|---:|---:|"
+        );
+    }
+    for (heat, timing) in all() {
+        let Some(error) = &timing.error else { continue };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            heat.stream,
+            timing.name,
+            ratio_percent(error.average_bin),
+            ratio_percent(error.average_bin_not_adjusted),
+            ratio_percent(error.total_variation),
+            ratio_percent(error.total_variation_not_adjusted),
+        );
+    }
+    let mut is_first = true;
+    for (heat, timing) in all().filter(|(_, timing)| !timing.steps.is_empty()) {
+        if std::mem::take(&mut is_first) {
+            let _ = writeln!(out, "\nWhere the time of the fastest run went:\n");
+        }
+        let sum: f64 = timing.steps.iter().map(|step| step.seconds).sum();
+        let share = |step: &EngineStep| {
+            let share = step.seconds / sum.max(f64::MIN_POSITIVE);
+            format!("{} {}", step.step, ratio_percent(share))
+        };
+        let shares: Vec<String> = timing.steps.iter().map(share).collect();
+        let (stream, name) = (&heat.stream, &timing.name);
+        let _ = writeln!(
+            out,
+            "- {stream}, {name}: {} of {sum:.3} s",
+            shares.join(", ")
+        );
+    }
 }
 
 fn write_long(out: &mut String, long: &Long) {

@@ -1,4 +1,4 @@
-//! How fast the exact engines are, measured so that anyone can measure it again.
+//! How fast the engines are, and how far the approximate ones are off, measured so that anyone can measure it again.
 //!
 //! Every contender runs the whole stream by itself, from empty and with the caches to itself, over
 //! items that lie in memory; an engine counts its distances into a histogram as an analysis does.
@@ -18,6 +18,7 @@
 //! assert!(heat.timings.iter().all(|timing| timing.runs == 3));
 //! ```
 
+mod chunked;
 mod clock;
 mod contender;
 mod long;
@@ -29,9 +30,10 @@ use reuselens_units::Bytes;
 use serde::Serialize;
 use thiserror::Error;
 
+pub use chunked::ChunkedEngine;
 pub use contender::Contender;
 pub use long::{LONG_ITEMS, Long, long};
-pub use race::{Heat, Race, Timing};
+pub use race::{ApproximationError, Heat, Race, Timing};
 pub use streams::{items, items_of, room, scaling, yardstick_items};
 
 /// Why something was not measured.
@@ -67,6 +69,12 @@ pub enum BenchError {
     /// No such engine.
     #[error(transparent)]
     Engine(#[from] crate::engines::EngineError),
+    /// An engine for a GPU without one.
+    #[error("{0}; --device interpreter runs kernels on the processor, which is slow")]
+    NoGpu(#[from] reuselens_cuda_driver::DriverError),
+    /// A device refuses something.
+    #[error(transparent)]
+    Device(#[from] reuselens_distance_gpu::GpuDistanceError),
 }
 
 /// Heats that differ in one number.

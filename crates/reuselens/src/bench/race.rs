@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use reuselens_distance::Simd;
-use reuselens_locality::ExactHistogram;
+use reuselens_locality::error::{average_bin_error, total_variation};
+use reuselens_locality::{EngineStep, ExactHistogram, Log2Histogram};
 use reuselens_units::Bytes;
 use serde::Serialize;
 
 use super::clock::Elapsed;
+use super::contender::Run;
 use super::{BenchError, Contender};
 
 /// The name of the baseline.
@@ -17,7 +19,7 @@ const BASELINE: &str = "olken";
 #[derive(Clone, Debug, Serialize)]
 pub struct Timing {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// How often it ran.
     pub runs: u32,
     /// Median processor time of a run, in seconds.
@@ -33,6 +35,26 @@ pub struct Timing {
     pub share_of_bound: Option<f64>,
     /// Bytes that the engine holds at the end, per distinct item.
     pub bytes_per_item: Option<f64>,
+    /// Of an approximate engine: how far its histogram is from that of the exact ones, if one took
+    /// part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ApproximationError>,
+    /// How long each step took in the fastest run, if the engine has steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<EngineStep>,
+}
+
+/// How far the histogram of an approximate engine is from the exact one, over the log2 bins.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ApproximationError {
+    /// The average error of a bin (Cui et al. 2012, section V-C).
+    pub average_bin: f64,
+    /// The same without the last step, which adjusts.
+    pub average_bin_not_adjusted: f64,
+    /// The share of the accesses that are in another bin.
+    pub total_variation: f64,
+    /// The same without the last step.
+    pub total_variation_not_adjusted: f64,
 }
 
 /// The contenders on one stream.
@@ -101,12 +123,9 @@ impl Race {
                     continue;
                 }
                 let run = contender.run(items, self.simd)?;
-                track.runs.push(run.elapsed);
-                track.memory = run.memory;
                 tick(items.len() as u64);
-                let Some(histogram) = run.histogram.filter(|_| contender.is_exact()) else {
-                    continue;
-                };
+                let histogram = track.take(run, contender.is_exact());
+                let Some(histogram) = histogram else { continue };
                 match &expected {
                     Some((_, expected)) if *expected == histogram => {}
                     None => expected = Some((contender, histogram)),
@@ -120,11 +139,11 @@ impl Race {
                 }
             }
         }
-        let distinct = expected.map_or(0, |(_, histogram)| histogram.cold());
+        let exact = expected.map(|(_, histogram)| histogram);
         Ok(heat(
             stream,
             items.len() as u64,
-            distinct,
+            exact.as_ref(),
             contenders,
             &tracks,
         ))
@@ -136,9 +155,41 @@ impl Race {
 struct Track {
     runs: Vec<Elapsed>,
     memory: Option<Bytes>,
+    /// Those of the fastest run.
+    steps: Vec<EngineStep>,
+    /// The histogram of an approximate engine, and the same without its last step.
+    approximate: Option<[Log2Histogram; 2]>,
 }
 
 impl Track {
+    /// Keeps what is to be said of a run. Returns the histogram of an exact engine.
+    fn take(&mut self, run: Run, is_exact: bool) -> Option<ExactHistogram> {
+        if self.runs.iter().all(|other| run.elapsed.time < other.time) {
+            self.steps = run.steps;
+        }
+        self.runs.push(run.elapsed);
+        self.memory = run.memory;
+        let histogram = run.histogram?;
+        if is_exact {
+            return Some(histogram);
+        }
+        let not_adjusted = run.not_adjusted.as_ref().unwrap_or(&histogram).log2();
+        self.approximate = Some([histogram.log2(), not_adjusted]);
+        None
+    }
+
+    /// How far an approximate histogram is from the exact one.
+    fn error(&self, exact: &ExactHistogram) -> Option<ApproximationError> {
+        let [adjusted, not_adjusted] = self.approximate.as_ref()?;
+        let exact = exact.log2();
+        Some(ApproximationError {
+            average_bin: average_bin_error(&exact, adjusted),
+            average_bin_not_adjusted: average_bin_error(&exact, not_adjusted),
+            total_variation: total_variation(&exact, adjusted),
+            total_variation_not_adjusted: total_variation(&exact, not_adjusted),
+        })
+    }
+
     /// Whether any of them says something.
     fn measurable(&self) -> bool {
         self.runs.iter().any(|run| run.measurable)
@@ -164,15 +215,16 @@ impl Track {
 fn heat(
     stream: &str,
     references: u64,
-    distinct: u64,
+    exact: Option<&ExactHistogram>,
     contenders: &[Contender],
     tracks: &[Track],
 ) -> Heat {
+    let distinct = exact.map_or(0, ExactHistogram::cold);
     let seconds_of = |name: &str| {
         let at = contenders.iter().position(|one| one.name() == name)?;
         tracks[at].measurable().then(|| tracks[at].seconds())
     };
-    let (olken, bound) = (seconds_of(BASELINE), seconds_of(Contender::Bound.name()));
+    let (olken, bound) = (seconds_of(BASELINE), seconds_of(&Contender::Bound.name()));
     let of = |track: &Track, ratio: Option<f64>| ratio.filter(|_| track.measurable());
     let timing = |(contender, track): (&Contender, &Track)| {
         let seconds = track.seconds();
@@ -187,6 +239,8 @@ fn heat(
             bytes_per_item: track
                 .memory
                 .map(|memory| memory.get() as f64 / distinct.max(1) as f64),
+            error: exact.and_then(|exact| track.error(exact)),
+            steps: track.steps.clone(),
         }
     };
     Heat {
@@ -199,7 +253,10 @@ fn heat(
 
 #[cfg(test)]
 mod tests {
+    use reuselens_units::Distance;
+
     use super::*;
+    use crate::{DeviceChoice, EngineChunks};
 
     fn track(seconds: &[u64]) -> Track {
         let runs = seconds.iter().map(|s| Elapsed {
@@ -209,14 +266,22 @@ mod tests {
         Track {
             runs: runs.collect(),
             memory: Some(Bytes(700)),
+            ..Track::default()
         }
+    }
+
+    /// The histogram of a stream of seven items.
+    fn seven_items() -> ExactHistogram {
+        let mut histogram = ExactHistogram::new();
+        histogram.add(Distance::COLD, 7);
+        histogram
     }
 
     #[test]
     fn medians_become_ratios() {
         let contenders = ["counting", "olken", "bound"].map(|name| Contender::named(name).unwrap());
         let tracks = [track(&[5, 2, 3]), track(&[30]), track(&[1, 2])];
-        let heat = heat("s", 6_000_000, 7, &contenders, &tracks);
+        let heat = heat("s", 6_000_000, Some(&seven_items()), &contenders, &tracks);
         let counting = heat.of("counting").unwrap();
         assert_eq!((counting.runs, counting.seconds), (3, 3.0));
         assert_eq!(counting.mega_references_per_second, 2.0);
@@ -242,7 +307,7 @@ mod tests {
         let contenders = ["counting", "olken", "bound"].map(|name| Contender::named(name).unwrap());
         let mut tracks = [track(&[2]), track(&[30]), track(&[1])];
         let ratios = |tracks: &[Track]| {
-            let heat = heat("s", 100, 7, &contenders, tracks);
+            let heat = heat("s", 100, Some(&seven_items()), &contenders, tracks);
             let timings = heat.timings.into_iter();
             let ratios = timings.map(|one| (one.ratio_to_olken, one.share_of_bound));
             ratios.collect::<Vec<_>>()
@@ -264,6 +329,37 @@ mod tests {
         assert_eq!((heat.references, heat.distinct), (4, 2));
         assert_eq!(heat.timings[0].ratio_to_olken, None);
         assert_eq!(heat.timings[0].share_of_bound, None);
+    }
+
+    #[test]
+    fn engines_in_chunks_have_an_error_and_steps() {
+        let items: Vec<u64> = (0..20_000_u64).map(|at| at * at % 1009).collect();
+        let chunks = [10, 5_000].map(|accesses| EngineChunks {
+            accesses: Some(accesses),
+            ..EngineChunks::default()
+        });
+        let mut contenders = vec![Contender::named("counting").unwrap()];
+        for name in ["hp-rda", "hp-rda-gpu", "gpu"] {
+            let contender = Contender::named(name).unwrap();
+            contenders.extend(contender.in_chunks(&chunks, DeviceChoice::Interpreter));
+        }
+        let heat = Race::new(1).run("s", &items, &contenders, &mut |_| {});
+        let heat = heat.unwrap();
+        let of = |name: &str, chunk: u32| heat.of(&format!("{name}, chunks of {chunk}")).unwrap();
+        assert!(heat.of("counting").unwrap().error.is_none());
+        for name in ["hp-rda", "hp-rda-gpu"] {
+            let [small, large] = [10, 5_000].map(|chunk| of(name, chunk).error.unwrap());
+            assert!(small.average_bin_not_adjusted > large.average_bin_not_adjusted);
+            assert_eq!(
+                small.average_bin,
+                of("hp-rda", 10).error.unwrap().average_bin
+            );
+            let steps: Vec<&str> = of(name, 10).steps.iter().map(|step| &*step.step).collect();
+            assert!(steps.ends_with(&["thread merge", "block merge", "adjust"]));
+        }
+        // The race has compared its histogram with that of the other.
+        assert!(of("gpu", 10).error.is_none());
+        assert_eq!(of("gpu", 10).steps[0].step, "transfer");
     }
 
     #[test]

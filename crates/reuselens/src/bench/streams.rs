@@ -148,7 +148,7 @@ fn heats(
     for &size in sizes {
         let Some(items) = stream(size) else { break };
         let heat = race.run(&size.to_string(), &items, &contenders, tick)?;
-        contenders.retain(|contender| !heat.slow(contender.name(), GIVE_UP));
+        contenders.retain(|contender| !heat.slow(&contender.name(), GIVE_UP));
         heats.push(heat);
     }
     Ok(heats)

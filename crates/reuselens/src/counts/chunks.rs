@@ -10,7 +10,7 @@ use crate::{AnalysisOptions, EngineChunks, Error};
 const MOST_ON_GPU: u64 = 1 << 31;
 
 /// The settings of HP-RDA that are asked for; where no number of blocks is, `blocks`.
-pub(super) fn hp_rda_settings(chunks: EngineChunks, blocks: usize) -> HpRdaSettings {
+pub(crate) fn hp_rda_settings(chunks: EngineChunks, blocks: usize) -> HpRdaSettings {
     let published = HpRdaSettings::default();
     let or = |asked: Option<u64>, or: usize| asked.map_or(or, |asked| asked as usize);
     HpRdaSettings {
@@ -22,7 +22,7 @@ pub(super) fn hp_rda_settings(chunks: EngineChunks, blocks: usize) -> HpRdaSetti
 }
 
 /// Refuses numbers that the engine does not have, or cannot have.
-pub(super) fn check(options: &AnalysisOptions) -> Result<(), Error> {
+pub(crate) fn check(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.as_str();
     let (is_hp_rda, is_gpu) = ([HP_RDA, HP_RDA_GPU].contains(&engine), engine == GPU);
     let refused = |option, engines| Error::NoChunks {

@@ -18,7 +18,7 @@ use super::{CountMethod, Counted, is_exact};
 use crate::{AnalysisOptions, EngineChunks};
 
 /// The name that `--engine` takes for HP-RDA.
-pub(super) const HP_RDA: &str = "hp-rda";
+pub(crate) const HP_RDA: &str = "hp-rda";
 
 /// An engine whose distances come late.
 pub(super) trait LateEngine: Send {
@@ -52,7 +52,7 @@ pub(super) struct LateFinished {
 }
 
 /// A step of an engine, and how long it took.
-pub(super) type EngineTime = (&'static str, Duration);
+pub(crate) type EngineTime = (&'static str, Duration);
 
 impl LateEngine for HpRda {
     fn name(&self) -> &'static str {
@@ -207,12 +207,7 @@ impl LateSums {
     }
 
     fn adjust(&mut self, adjustment: &Adjustment) {
-        let mut adjusted = ExactHistogram::new();
-        adjusted.add(Distance::COLD, self.histogram.cold());
-        for (items, accesses) in self.histogram.iter() {
-            adjusted.add(adjustment.adjust(Distance::new(items)), accesses);
-        }
-        self.histogram = adjusted;
+        self.histogram = self.histogram.map(|distance| adjustment.adjust(distance));
         self.keyed.map(|group| adjust_group(adjustment, group));
         self.elements.map(|group| adjust_group(adjustment, group));
     }
@@ -293,7 +288,7 @@ impl CountMethod for Late {
 }
 
 /// For a profile.
-pub(super) fn engine_steps(steps: &[EngineTime]) -> Vec<EngineStep> {
+pub(crate) fn engine_steps(steps: &[EngineTime]) -> Vec<EngineStep> {
     let step = |(step, time): &EngineTime| EngineStep {
         step: (*step).to_owned(),
         seconds: time.as_secs_f64(),

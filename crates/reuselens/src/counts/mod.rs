@@ -32,9 +32,11 @@ use reuselens_units::{Bytes, Distance};
 use crate::attribution::line_granularity;
 use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
+pub(crate) use chunks::{check as check_chunks, hp_rda_settings};
 pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};
-pub(crate) use on_device::DeviceFault;
+pub(crate) use late::{EngineTime, HP_RDA, engine_steps};
+pub(crate) use on_device::{BLOCKS, DeviceFault, GPU, HP_RDA_GPU, INTERPRETED, INTERPRETED_BLOCKS};
 pub(crate) use paths::PathCounts;
 pub(crate) use sampled_causes::warning as sampled_causes_warning;
 

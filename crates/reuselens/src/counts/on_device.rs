@@ -15,16 +15,16 @@ use super::{CountMethod, Counted, Together};
 use crate::{AnalysisOptions, DeviceChoice, Error};
 
 /// The name that `--engine` takes for exact distances.
-pub(super) const GPU: &str = "gpu";
+pub(crate) const GPU: &str = "gpu";
 /// The name that `--engine` takes for HP-RDA.
-pub(super) const HP_RDA_GPU: &str = "hp-rda-gpu";
+pub(crate) const HP_RDA_GPU: &str = "hp-rda-gpu";
 
 /// References that the interpreter takes at a time at most: larger chunks would only wait longer.
-const INTERPRETED: u64 = 1 << 20;
+pub(crate) const INTERPRETED: u64 = 1 << 20;
 /// Blocks of a transfer of HP-RDA on a GPU, as published: 64 Mi references. A GPU needs many.
-const BLOCKS: usize = 512;
+pub(crate) const BLOCKS: usize = 512;
 /// The same on the interpreter.
-const INTERPRETED_BLOCKS: usize = 16;
+pub(crate) const INTERPRETED_BLOCKS: usize = 16;
 
 /// Whether an engine runs on a device.
 pub(super) fn is_on_device(engine: &str) -> bool {
