@@ -37,8 +37,8 @@ pub fn panels(report: &Report) -> Vec<Panel> {
 fn names(heats: &[Heat]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for timing in heats.iter().flat_map(|heat| &heat.timings) {
-        if !names.iter().any(|name| name == timing.name) {
-            names.push(timing.name.to_owned());
+        if !names.contains(&timing.name) {
+            names.push(timing.name.clone());
         }
     }
     names

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use reuselens_gpu_advisor::LaunchContext;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::device::{CudaFault, Device, FillValue, KernelLaunch};
 use crate::params::Params;

@@ -190,13 +190,9 @@ impl CountMethod for Private {
             keyed: sums.keyed,
             elements: sums.elements,
             more: More {
-                paths: None,
-                causes: None,
-                carried: None,
-                invalidated: None,
                 reuse_times: config.reuse_times.then_some(sums.times),
                 forward: config.forward.then_some(sums.forward),
-                requested_bytes: None,
+                ..More::default()
             },
             warnings: Vec::new(),
         }
