@@ -15,6 +15,7 @@ pub mod promises;
 pub mod same;
 pub mod slowdown;
 mod source;
+pub mod sources;
 pub mod test_suite;
 pub mod third_party;
 mod workspace;

@@ -14,6 +14,9 @@ usage: cargo xtask test [--on MACHINE] [--as-nobody] [OPTION...]
        cargo xtask promises [PART...]
                                measure what the engines and readers promise, on this machine (see
                                programs/engines/measure)
+       cargo xtask sources [OPTION...] [ID...]
+                               make the tables and figures of the works that the project implements, ours
+                               beside what is printed, and docs/sources.md (--list shows ids)
        cargo xtask same BEFORE AFTER
                                compare all that two builds of the command write, byte for byte (see
                                xtask/same.toml)
@@ -44,6 +47,10 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         ["promises", ref parts @ ..] => {
             xtask::promises::run(&root()?, parts)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["sources", ref words @ ..] => {
+            xtask::sources::run(&root()?, words)?;
             Ok(ExitCode::SUCCESS)
         }
         ["slowdown", what] => {

@@ -1,0 +1,182 @@
+//! `cargo xtask sources`: each table and figure of the works that this project implements, with
+//! ours beside what is printed.
+//!
+//! [`WORKS`] lists what is printed, one file for each subject. An item is made by a function that
+//! runs the project's commands in a [`workshop::Workshop`] and returns a [`ComparedTable`]. What
+//! came out is kept in `docs/sources/` as CSV, with machine, commit and day, and
+//! `docs/sources.md` and the pictures are made of what is kept. So items can be made one by one.
+//!
+//! To add an item: an entry of `ITEMS` in the file of its subject, with its heading as printed and
+//! a function that makes it; then `cargo xtask sources ID`.
+
+mod comparison;
+mod kept;
+mod page;
+mod picture;
+pub mod printed;
+#[cfg(test)]
+mod tests;
+mod works;
+mod workshop;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+
+pub use comparison::ComparedTable;
+pub use printed::Size;
+pub use works::WORKS;
+
+use kept::{KeptItem, Origin};
+use printed::{Making, Printed};
+use workshop::Workshop;
+
+const USAGE: &str = "\
+usage: cargo xtask sources [OPTION...] [ID...]
+makes the tables and figures of the sources, all or those whose ids begin so, and docs/sources.md
+  --list          show the ids and headings
+  --page          make docs/sources.md and the pictures of what is kept, and run nothing
+  --small         make those that tests make, at their small size, into a folder of the build
+  --out FOLDER    write sources.md and the folder sources there, and not into docs/
+  --data FOLDER   inputs that the repository does not have (b17.bench and graphs)
+  --built FOLDER  take the command and its examples from there (target/debug), and build nothing";
+
+/// What the words of the command line ask for.
+#[derive(Debug, Default)]
+struct Wanted {
+    lists: bool,
+    page_only: bool,
+    is_small: bool,
+    out: Option<PathBuf>,
+    data: Option<PathBuf>,
+    built: Option<PathBuf>,
+    ids: Vec<String>,
+}
+
+/// Runs the command with these words.
+///
+/// # Errors
+/// If words are wrong, or an item cannot be made: then after all others have been made.
+pub fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    let wanted = Wanted::read(words)?;
+    let items: Vec<&Printed> = chosen(&wanted.ids)?;
+    if wanted.lists {
+        for item in items {
+            println!("{:24} {}", item.id, item.heading);
+        }
+        return Ok(());
+    }
+    let size = if wanted.is_small {
+        Size::Small
+    } else {
+        Size::Full
+    };
+    let absolute = |path: PathBuf| std::path::absolute(path);
+    let built = wanted.built.map(absolute).transpose()?;
+    let data = wanted.data.map(absolute).transpose()?;
+    let workshop = Workshop::new(root, size, built, data)?;
+    let folder = match wanted.out {
+        Some(out) => out,
+        None => size.pick(workshop.scratch.join("page"), root.join("docs")),
+    };
+    let mut failed = Vec::new();
+    for item in items.iter().filter(|_| !wanted.page_only) {
+        if let Err(error) = make_item(&workshop, item, &folder) {
+            eprintln!("{}: {error:#}", item.id);
+            failed.push(item.id);
+        }
+    }
+    write_page(&folder)?;
+    println!("{}", folder.join("sources.md").display());
+    ensure!(failed.is_empty(), "not made: {}", failed.join(", "));
+    Ok(())
+}
+
+impl Wanted {
+    fn read(words: &[&str]) -> anyhow::Result<Wanted> {
+        let mut wanted = Wanted::default();
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let mut folder = || words.next().map(PathBuf::from).context(USAGE);
+            match word {
+                "--list" => wanted.lists = true,
+                "--page" => wanted.page_only = true,
+                "--small" => wanted.is_small = true,
+                "--out" => wanted.out = Some(folder()?),
+                "--data" => wanted.data = Some(folder()?),
+                "--built" => wanted.built = Some(folder()?),
+                option if option.starts_with('-') => bail!("no option {option}\n{USAGE}"),
+                id => wanted.ids.push(id.to_owned()),
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// The items whose ids begin with one of these words; all without any.
+fn chosen(ids: &[String]) -> anyhow::Result<Vec<&'static Printed>> {
+    let all = || WORKS.iter().flat_map(|work| work.items());
+    for id in ids {
+        ensure!(
+            all().any(|item| item.id.starts_with(id)),
+            "no id begins with `{id}`; `cargo xtask sources --list` shows them"
+        );
+    }
+    let is_chosen =
+        |item: &&Printed| ids.is_empty() || ids.iter().any(|id| item.id.starts_with(id));
+    Ok(all().filter(is_chosen).collect())
+}
+
+/// Makes an item and keeps it below `folder`.
+fn make_item(workshop: &Workshop, item: &Printed, folder: &Path) -> anyhow::Result<()> {
+    let Making::Runs { make, in_tests, .. } = item.making else {
+        return Ok(());
+    };
+    if workshop.size == Size::Small && in_tests == printed::InTests::LeftOut {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let table = make(workshop)?;
+    ensure!(!table.rows.is_empty(), "it came out without rows");
+    let seconds = begun.elapsed().as_secs();
+    let origin = Origin::here(&workshop.root, workshop.size, seconds)?;
+    println!("{}: {} rows in {seconds} s", item.id, table.rows.len());
+    kept::write(
+        &folder.join("sources"),
+        item.id,
+        &KeptItem { origin, table },
+    )
+}
+
+/// Makes the page and the pictures of what is kept below `folder`.
+fn write_page(folder: &Path) -> anyhow::Result<()> {
+    for (path, text) in made_of_kept(folder)? {
+        std::fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// The files that are made of what is kept below `folder`: the page and the pictures.
+fn made_of_kept(folder: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let values = folder.join("sources");
+    let mut files = Vec::new();
+    let mut items = Vec::new();
+    for item in WORKS.iter().flat_map(|work| work.items()) {
+        if let (Making::Runs { .. }, Some(kept)) = (item.making, kept::read(&values, item.id)?) {
+            if let Some(svg) = picture::draw(item.heading, &kept.table) {
+                files.push((values.join(format!("{}.svg", item.id)), svg));
+            }
+            items.push((item.id, kept));
+        }
+    }
+    let find = |item: &Printed| {
+        items
+            .iter()
+            .find(|kept| kept.0 == item.id)
+            .map(|kept| kept.1.clone())
+    };
+    files.push((folder.join("sources.md"), page::page(WORKS, find)));
+    Ok(files)
+}

@@ -1,0 +1,348 @@
+//! The picture of an item, as SVG: lines in panels, or bars of ours beside the published ones.
+
+use std::fmt::Write as _;
+
+use super::ComparedTable;
+use super::comparison::{Compared, Curve, number};
+
+const COLORS: [&str; 6] = [
+    "#1f6fb4", "#d9730d", "#2a8c4a", "#8a4fb5", "#b03a48", "#5a6472",
+];
+const INK: &str = "#333";
+/// Panels beside each other, and the size of one with its titles.
+const ACROSS: usize = 3;
+const PANEL: (f64, f64) = (300.0, 190.0);
+/// What a panel has around its plot: left, top, right, bottom.
+const MARGIN: (f64, f64, f64, f64) = (58.0, 24.0, 12.0, 36.0);
+/// From this ratio of the largest to the smallest value on, bars are logarithmic.
+const WIDE: f64 = 300.0;
+const BAR: f64 = 9.0;
+
+/// The picture, if the table has lines or numbers.
+pub fn draw(heading: &str, table: &ComparedTable) -> Option<String> {
+    if table.curves.is_empty() {
+        bars(heading, table)
+    } else {
+        Some(lines(heading, table))
+    }
+}
+
+/// One axis of a plot: values to places.
+#[derive(Clone, Copy)]
+struct PlotScale {
+    low: f64,
+    high: f64,
+    is_log: bool,
+    from: f64,
+    to: f64,
+}
+
+impl PlotScale {
+    /// An axis over these values, from 0 if it is linear.
+    fn over(values: impl Iterator<Item = f64> + Clone, is_log: bool, from: f64, to: f64) -> Self {
+        let used = values.filter(|value| !is_log || *value > 0.0);
+        let high = used.clone().fold(f64::NEG_INFINITY, f64::max);
+        let least = used.fold(f64::INFINITY, f64::min);
+        let low = if is_log { least } else { least.min(0.0) };
+        let (low, high) = if low < high {
+            (low, high)
+        } else {
+            (low.min(0.0), low.max(0.0) + 1.0)
+        };
+        let low = if is_log { low.max(high * 1e-12) } else { low };
+        PlotScale {
+            low,
+            high,
+            is_log,
+            from,
+            to,
+        }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let share = if self.is_log {
+            let value = value.max(self.low);
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Values with a tick.
+    fn ticks(&self) -> Vec<f64> {
+        if !self.is_log {
+            let step = nice((self.high - self.low) / 4.0);
+            let first = (self.low / step).ceil() as i64;
+            let last = (self.high / step).floor() as i64;
+            return (first..=last).map(|index| index as f64 * step).collect();
+        }
+        let (first, last) = (self.low.log10().ceil(), self.high.log10().floor());
+        let step = ((last - first) / 4.0).ceil().max(1.0) as usize;
+        let decades = (first as i64..=last as i64).step_by(step);
+        decades.map(|decade| 10f64.powi(decade as i32)).collect()
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of ten, not below `least`.
+fn nice(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    let factors = [1.0, 2.0, 5.0, 10.0];
+    let factor = factors
+        .into_iter()
+        .find(|factor| factor * power >= least * 0.999);
+    factor.unwrap_or(10.0) * power
+}
+
+fn lines(heading: &str, table: &ComparedTable) -> String {
+    let mut panels: Vec<&str> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for curve in &table.curves {
+        for (list, name) in [(&mut panels, &curve.panel), (&mut names, &curve.name)] {
+            if !list.contains(&name.as_str()) {
+                list.push(name);
+            }
+        }
+    }
+    let across = panels.len().min(ACROSS);
+    let height = panels.len().div_ceil(ACROSS) as f64 * PANEL.1 + 26.0;
+    let mut svg = begin(heading, across as f64 * PANEL.0, height);
+    for (index, panel) in panels.iter().enumerate() {
+        let at = (
+            (index % ACROSS) as f64 * PANEL.0,
+            (index / ACROSS) as f64 * PANEL.1,
+        );
+        let mine: Vec<&Curve> = table
+            .curves
+            .iter()
+            .filter(|curve| curve.panel == *panel)
+            .collect();
+        draw_panel(&mut svg, at, panel, table, &mine, &names);
+    }
+    let mut x = MARGIN.0;
+    for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
+        let y = height - 12.0;
+        let color = COLORS[index % COLORS.len()];
+        let _ = writeln!(
+            svg,
+            r#"<rect x="{x:.0}" y="{:.0}" width="10" height="10" fill="{color}"/>"#,
+            y - 9.0
+        );
+        text(&mut svg, (x + 14.0, y), "start", name);
+        x += 30.0 + 6.6 * name.chars().count() as f64;
+    }
+    svg + "</svg>\n"
+}
+
+fn draw_panel(
+    svg: &mut String,
+    at: (f64, f64),
+    title: &str,
+    table: &ComparedTable,
+    curves: &[&Curve],
+    names: &[&str],
+) {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let (left, right) = (at.0 + MARGIN.0, at.0 + PANEL.0 - MARGIN.2);
+    let (top, bottom) = (at.1 + MARGIN.1, at.1 + PANEL.1 - MARGIN.3);
+    let across = PlotScale::over(points().map(|point| point.0), table.axes.log_x, left, right);
+    let up = PlotScale::over(points().map(|point| point.1), table.axes.log_y, bottom, top);
+    text(svg, (left, top - 8.0), "start", title);
+    text(svg, (right, bottom + 30.0), "end", &table.axes.x);
+    let _ = writeln!(
+        svg,
+        r#"<path d="M{left:.0} {top:.0}V{bottom:.0}H{right:.0}" fill="none" stroke="{INK}"/>"#
+    );
+    for value in across.ticks() {
+        text(
+            svg,
+            (across.place(value), bottom + 15.0),
+            "middle",
+            &short(value),
+        );
+    }
+    for value in up.ticks() {
+        text(
+            svg,
+            (left - 4.0, up.place(value) + 4.0),
+            "end",
+            &short(value),
+        );
+    }
+    for curve in curves {
+        let index = names
+            .iter()
+            .position(|name| *name == curve.name)
+            .unwrap_or(0);
+        let mut path = String::new();
+        for (x, y) in &curve.points {
+            let letter = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{letter}{:.1} {:.1}", across.place(*x), up.place(*y));
+        }
+        let color = COLORS[index % COLORS.len()];
+        let _ = writeln!(
+            svg,
+            r#"<path d="{path}" fill="none" stroke="{color}" stroke-width="1.3"/>"#
+        );
+    }
+}
+
+fn bars(heading: &str, table: &ComparedTable) -> Option<String> {
+    let value = |cell: &str| number(cell);
+    let has_numbers = |index: usize| {
+        let cells = table.rows.iter().map(|row| &row.values[index]);
+        cells
+            .clone()
+            .any(|cell| value(&cell.ours).is_some() || value(&cell.published).is_some())
+    };
+    let shown: Vec<usize> = (0..table.quantities.len())
+        .filter(|index| has_numbers(*index))
+        .collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let labels: Vec<String> = table.rows.iter().map(|row| row.keys.join(", ")).collect();
+    let widest = labels
+        .iter()
+        .map(|label| label.chars().count())
+        .max()
+        .unwrap_or(0);
+    let left = 20.0 + 6.6 * widest as f64;
+    let row = 2.0 * BAR + 5.0;
+    let panel = row * labels.len() as f64 + 34.0;
+    let width = left + 420.0;
+    let mut svg = begin(heading, width, panel * shown.len() as f64 + 24.0);
+    for (place, index) in shown.iter().enumerate() {
+        let top = place as f64 * panel + 20.0;
+        text(&mut svg, (left, top), "start", &table.quantities[*index]);
+        let cells = || table.rows.iter().map(|row| &row.values[*index]);
+        let sides: [fn(&Compared) -> &str; 2] = [Compared::ours_of, Compared::published_of];
+        let all = || {
+            cells()
+                .flat_map(move |cell| sides.map(|side| number(side(cell))))
+                .flatten()
+        };
+        let least = all().filter(|one| *one > 0.0).fold(f64::INFINITY, f64::min);
+        let most = all().fold(0.0, f64::max);
+        let is_log = all().all(|one| one >= 0.0) && most > WIDE * least;
+        // A logarithmic bar begins below the smallest value, so that this one is seen.
+        let begins = is_log.then_some(least / 2.0);
+        let scale = PlotScale::over(
+            all().chain(begins).collect::<Vec<_>>().into_iter(),
+            is_log,
+            left,
+            width - 80.0,
+        );
+        for (at, (cell, label)) in cells().zip(&labels).enumerate() {
+            let y = top + 8.0 + at as f64 * row;
+            text(&mut svg, (left - 6.0, y + 12.0), "end", label);
+            for (side, pick) in sides.iter().enumerate() {
+                bar(
+                    &mut svg,
+                    &scale,
+                    y + side as f64 * BAR,
+                    COLORS[side],
+                    pick(cell),
+                );
+            }
+        }
+    }
+    let y = panel * shown.len() as f64 + 18.0;
+    for (index, name) in ["ours", "published"].iter().enumerate() {
+        let x = left + 90.0 * index as f64;
+        let color = COLORS[index];
+        let _ = writeln!(
+            svg,
+            r#"<rect x="{x:.0}" y="{:.0}" width="10" height="10" fill="{color}"/>"#,
+            y - 9.0
+        );
+        text(&mut svg, (x + 14.0, y), "start", name);
+    }
+    Some(svg + "</svg>\n")
+}
+
+fn bar(svg: &mut String, scale: &PlotScale, y: f64, color: &str, cell: &str) {
+    let Some(value) = number(cell) else { return };
+    let zero = scale.place(if scale.is_log { scale.low } else { 0.0 });
+    let end = scale.place(value);
+    let (x, width) = (zero.min(end), (end - zero).abs().max(0.5));
+    let _ = writeln!(
+        svg,
+        r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{:.0}" fill="{color}"/>"#,
+        BAR - 1.0
+    );
+    text(svg, (zero.max(end) + 4.0, y + BAR - 1.0), "start", cell);
+}
+
+fn begin(heading: &str, width: f64, height: f64) -> String {
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         font-family=\"sans-serif\" font-size=\"11\" fill=\"{INK}\">\n"
+    );
+    let _ = writeln!(svg, "<title>{}</title>", escaped(heading));
+    let _ = writeln!(svg, r##"<rect width="100%" height="100%" fill="#fff"/>"##);
+    svg
+}
+
+fn text(svg: &mut String, at: (f64, f64), anchor: &str, words: &str) {
+    let _ = writeln!(
+        svg,
+        r#"<text x="{:.1}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
+        at.0,
+        at.1,
+        escaped(words)
+    );
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// A number of a tick.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    for (least, unit) in [(1e9, "G"), (1e6, "M"), (1e4, "k")] {
+        if size >= least {
+            let unit_size = if unit == "k" { 1e3 } else { least };
+            return format!("{}{unit}", trimmed(value / unit_size));
+        }
+    }
+    trimmed(value)
+}
+
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scale_puts_ends_of_values_at_ends_of_the_plot() {
+        let linear = PlotScale::over([2.0, 8.0].into_iter(), false, 100.0, 0.0);
+        assert_eq!((linear.place(0.0), linear.place(8.0)), (100.0, 0.0));
+        let log = PlotScale::over([1.0, 100.0].into_iter(), true, 0.0, 10.0);
+        assert_eq!(
+            (log.place(1.0), log.place(10.0), log.place(100.0)),
+            (0.0, 5.0, 10.0)
+        );
+        assert_eq!(log.ticks(), [1.0, 10.0, 100.0]);
+        assert_eq!(linear.ticks(), [0.0, 2.0, 4.0, 6.0, 8.0]);
+    }
+
+    #[test]
+    fn table_of_words_has_no_picture_and_numbers_have_two_bars_each() {
+        let mut table = ComparedTable::new(&["program"], &["class"]);
+        table.push(&["a"], vec![Compared::both("MB", "NMB")]);
+        assert_eq!(draw("Table", &table), None);
+        table.push(&["b & c"], vec![Compared::both("1.5 %", "1,200")]);
+        let svg = draw("Table", &table).unwrap();
+        assert!(svg.contains("b &amp; c"));
+        // The ground, two bars and two squares of the legend.
+        assert_eq!(svg.matches("<rect").count(), 5);
+    }
+}

@@ -1,0 +1,45 @@
+//! The works, in the order of the page. One file or folder for each subject.
+
+mod gpu_advisor;
+mod paths;
+mod placement;
+mod presponse;
+mod simt;
+
+use super::printed::Publication;
+
+/// All works whose tables and figures are made.
+pub const WORKS: &[&Publication] = &[&PATHS, &SIMT, &DISSERTATION];
+
+const PATHS: Publication = Publication {
+    id: "paths",
+    title: "Fang, Carr, Önder, Wang, Path-Based Reuse Distance Analysis (CC 2006)",
+    remark: "Figures 1, 2 and 6 are drawings and code. All are of the three inputs of 8 programs in \
+             floating point and 9 in whole numbers, those of `programs/predict/evaluate`; libraries \
+             and the start of the programs are included.",
+    parts: &[paths::SHARES, paths::PREDICTED],
+};
+
+const SIMT: Publication = Publication {
+    id: "simt",
+    title: "Garrido Platero, A Memory Trace-based Analysis for Data Sharing Degree of SIMT \
+            Architectures (thesis, 2013)",
+    remark: "Figures 1 to 23 are drawings of concepts and algorithms. The text names few values of \
+             the figures, so most cells of what is printed are empty. Our kernels are written anew \
+             from the descriptions, and run in the interpreter of PTX; our mesh is generated, of \
+             the published size, since the published one is not to be had.",
+    parts: &[simt::CHARACTERISTICS, simt::LIMITED, simt::MAPPINGS],
+};
+
+const DISSERTATION: Publication = Publication {
+    id: "dissertation",
+    title: "Shen, Exploring Heterogeneous Architectures with Tools and Applications (dissertation, 2021)",
+    remark: "Chapter 2 is on placement (DataPlacer, HMBench), chapter 3 on GPU kernels (CUDAAdvisor), \
+             chapter 4 on evolving graphs (Presponse). The programs of its suites are written anew \
+             here. Energy is not measured by this project, and times of GPUs are measured by hand.",
+    parts: &[
+        placement::PLACEMENT,
+        gpu_advisor::GPU_ADVISOR,
+        presponse::PRESPONSE,
+    ],
+};

@@ -1,0 +1,154 @@
+//! Profiles by path of three inputs of each program, with lines of 32 bytes as published.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::sources::printed::Size;
+use crate::sources::workshop::{Workshop, printed};
+
+/// Programs that calculate in floating point.
+const FLOATING: [&str; 8] = [
+    "matmul-naive",
+    "matmul-tiled",
+    "stencil-plain",
+    "stencil-blocked",
+    "adi",
+    "fft",
+    "spmv",
+    "lu",
+];
+/// Programs that calculate in whole numbers.
+const INTEGER: [&str; 9] = [
+    "list-shuffled",
+    "hashjoin-chained",
+    "hashjoin-partitioned",
+    "quicksort",
+    "bzip2",
+    "sort",
+    "mawk",
+    "tsort",
+    "grep",
+];
+/// Sizes of the matrices in tests.
+const SMALL: [u32; 3] = [12, 20, 32];
+
+/// Which of the two suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// Beside CFP2000.
+    Floating,
+    /// Beside CINT2000.
+    Integer,
+}
+
+/// A program and its three inputs.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// Its name.
+    pub name: String,
+    /// Its profiles: test, train and reference.
+    pub profiles: [PathBuf; 3],
+}
+
+/// All profiles of a suite; they are made once for all items.
+///
+/// # Errors
+/// If a program cannot be built or profiled.
+pub fn profiles(workshop: &Workshop, suite: Suite) -> anyhow::Result<Vec<Profiled>> {
+    let folder = workshop.scratch.join("paths");
+    fs::create_dir_all(&folder)?;
+    let names = match suite {
+        Suite::Floating => &FLOATING[..],
+        Suite::Integer => &INTEGER,
+    };
+    if workshop.size == Size::Small {
+        return small(workshop, folder, suite);
+    }
+    let script = workshop.root.join("programs/predict/evaluate");
+    let mut evaluate = Command::new(&script);
+    evaluate
+        .arg(&folder)
+        .env("REUSELENS", workshop.reuselens()?);
+    evaluate.env("PROFILES_ONLY", "1").env("MIDDLE", "");
+    evaluate.env("PROFILE_OPTIONS", "--granularity 32");
+    printed(evaluate.env("ONLY", names.join(" ")))?;
+    let list = fs::read_to_string(script)?;
+    let of = |name: &&str| {
+        let line = list
+            .lines()
+            .find(|line| line.split('|').next() == Some(name));
+        let words: Vec<&str> = line.unwrap_or_default().split('|').collect();
+        let [_, test, train, _, reference, _] = words[..] else {
+            anyhow::bail!("programs/predict/evaluate has no program {name}");
+        };
+        let path = |size: &str| folder.join(format!("{name}.{size}.rlprof"));
+        Ok(Profiled {
+            name: (*name).to_owned(),
+            profiles: [test, train, reference].map(path),
+        })
+    };
+    let all: Vec<Profiled> = names.iter().map(of).collect::<anyhow::Result<_>>()?;
+    // A program that this machine lacks has no profiles.
+    let is_there = |one: &Profiled| one.profiles.iter().all(|path| path.exists());
+    Ok(all.into_iter().filter(is_there).collect())
+}
+
+/// One program for each suite, at sizes that take no time.
+fn small(workshop: &Workshop, folder: PathBuf, suite: Suite) -> anyhow::Result<Vec<Profiled>> {
+    let (name, variant) = match suite {
+        Suite::Floating => ("matmul-naive", "naive"),
+        Suite::Integer => ("matmul-tiled", "tiled"),
+    };
+    let program = folder.join("matmul");
+    let source = workshop.root.join("programs/matmul/matmul.c");
+    printed(
+        Command::new("gcc")
+            .args(["-O2", "-g"])
+            .arg(source)
+            .arg("-o")
+            .arg(&program),
+    )?;
+    let program = program.display().to_string();
+    let mut profiles = Vec::new();
+    for size in SMALL {
+        let path = folder.join(format!("{name}.{size}"));
+        let output = path.display().to_string();
+        let size = size.to_string();
+        let options = [
+            "profile",
+            "-q",
+            "-f",
+            "--by",
+            "path,line",
+            "--granularity",
+            "32",
+            "-o",
+        ];
+        let command = [output.as_str(), "--", &program, variant, &size];
+        workshop.output(&workshop.reuselens()?, &[&options[..], &command].concat())?;
+        profiles.push(path.with_file_name(format!("{name}.{size}.rlprof")));
+    }
+    let profiles = <[PathBuf; 3]>::try_from(profiles)
+        .ok()
+        .context("three sizes")?;
+    Ok(vec![Profiled {
+        name: name.to_owned(),
+        profiles,
+    }])
+}
+
+/// What a profile says of paths: for each length its numbers of instructions.
+///
+/// # Errors
+/// If the profile cannot be read, or has no paths.
+pub fn shares_of(workshop: &Workshop, profile: &PathBuf) -> anyhow::Result<Vec<Value>> {
+    let path = profile.display().to_string();
+    let text = workshop.output(&workshop.reuselens()?, &["report", &path, "--json", "-"])?;
+    let json: Value = serde_json::from_str(&text)?;
+    let shares = json["paths"]["shares"].as_array().cloned();
+    shares.with_context(|| format!("{path} has no paths"))
+}

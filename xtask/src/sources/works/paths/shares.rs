@@ -1,0 +1,207 @@
+//! Figures 3 to 5 and tables 1 to 3: how many instructions have several patterns, and what paths
+//! tell of them. In percent of instructions, each counted once, as published.
+
+use serde_json::Value;
+
+use super::printed::{FLOATING, INTEGER, TABLE_1, TABLE_2, TABLE_3_FLOATING, TABLE_3_INTEGER};
+use super::profiles::{Suite, profiles, shares_of};
+use super::{OTHER_PROGRAMS, averages, put_rows, rows_of};
+use crate::sources::ComparedTable;
+use crate::sources::comparison::Compared;
+use crate::sources::printed::{InTests, Making, Printed};
+use crate::sources::workshop::Workshop;
+
+/// Rows in tests: one program of ours, and the printed ones with their average.
+const FLOATING_ROWS: InTests = InTests::Rows(1 + FLOATING.len());
+const INTEGER_ROWS: InTests = InTests::Rows(1 + INTEGER.len());
+
+/// Figures 3 to 5 and tables 1 to 3.
+pub const SHARES: &[Printed] = &[
+    Printed {
+        id: "paths.figure3",
+        heading: "Fig. 3. % instructions having multiple reuse patterns",
+        making: Making::Runs {
+            how: "The largest of three inputs, lines of 32 bytes (`profile --by path --granularity \
+                  32`); static instructions, as in print.",
+            make: several,
+            in_tests: InTests::Rows(4),
+        },
+    },
+    Printed {
+        id: "paths.figure4",
+        heading: "Fig. 4. % multiple patterns differentiable by paths for CFP2000",
+        making: Making::Runs {
+            how: "Of the instructions with several patterns, those in which every path has at most \
+                  one; loops are squashed after 4 iterations, as in print.",
+            make: |workshop| differentiable(workshop, Suite::Floating),
+            in_tests: InTests::Rows(2),
+        },
+    },
+    Printed {
+        id: "paths.figure5",
+        heading: "Fig. 5. % multiple patterns differentiable by paths for CINT2000",
+        making: Making::Runs {
+            how: "As figure 4.",
+            make: |workshop| differentiable(workshop, Suite::Integer),
+            in_tests: InTests::Rows(2),
+        },
+    },
+    Printed {
+        id: "paths.table1",
+        heading: "Table 1. % multiple patterns that are non-differentiable because of history \
+                  aliasing for CFP2000",
+        making: Making::Runs {
+            how: "By the definition in print: with 16 bits, those not differentiable in which a \
+                  history stands for several traces of blocks; with fewer bits, these and all that \
+                  16 bits differentiate and fewer do not.",
+            make: |workshop| aliased(workshop, Suite::Floating),
+            in_tests: FLOATING_ROWS,
+        },
+    },
+    Printed {
+        id: "paths.table2",
+        heading: "Table 2. % multiple patterns that are non-differentiable because of history \
+                  aliasing for CINT2000",
+        making: Making::Runs {
+            how: "As table 1.",
+            make: |workshop| aliased(workshop, Suite::Integer),
+            in_tests: INTEGER_ROWS,
+        },
+    },
+    Printed {
+        id: "paths.table3-floating",
+        heading: "Table 3. % multiple patterns that cannot be differentiated and have both short \
+                  and long distances: CFP2000",
+        making: Making::Runs {
+            how: "Long is a mean distance of 1024 lines of 32 bytes or more, as in print.",
+            make: |workshop| short_and_long(workshop, Suite::Floating),
+            in_tests: FLOATING_ROWS,
+        },
+    },
+    Printed {
+        id: "paths.table3-integer",
+        heading: "Table 3. % multiple patterns that cannot be differentiated and have both short \
+                  and long distances: CINT2000",
+        making: Making::Runs {
+            how: "As for CFP2000.",
+            make: |workshop| short_and_long(workshop, Suite::Integer),
+            in_tests: INTEGER_ROWS,
+        },
+    },
+];
+
+/// What a profile says of paths of one length, in percent of instructions with several patterns.
+fn percent(shares: &[Value], bits: u64, what: &str) -> Option<f64> {
+    let of = shares.iter().find(|one| one["length"] == bits)?;
+    let (part, all) = (of[what].as_f64()?, of["multiple"].as_f64()?);
+    (all > 0.0).then(|| 100.0 * part / all)
+}
+
+/// A row for each program of a suite.
+fn rows(
+    workshop: &Workshop,
+    suite: Suite,
+    row: impl Fn(&[Value]) -> Vec<Option<f64>>,
+) -> anyhow::Result<Vec<(String, Vec<Option<f64>>)>> {
+    let of = |one: super::profiles::Profiled| {
+        let shares = shares_of(workshop, &one.profiles[2])?;
+        Ok((one.name, row(&shares)))
+    };
+    profiles(workshop, suite)?.into_iter().map(of).collect()
+}
+
+fn several(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
+    let mut table = ComparedTable::new(&["program"], &["% of instructions"]);
+    let share = |shares: &[Value]| {
+        let all = shares.iter().find(|one| one["length"] == 0);
+        let part = all
+            .and_then(|of| Some(100.0 * of["multiple"].as_f64()? / of["instructions"].as_f64()?));
+        vec![part]
+    };
+    let mut means = Vec::new();
+    for (suite, title, printed) in [
+        (Suite::Floating, "FP AVG", "39.1"),
+        (Suite::Integer, "INT AVG", "30.2"),
+    ] {
+        let rows = rows(workshop, suite, share)?;
+        let values: Vec<f64> = rows.iter().filter_map(|row| row.1[0]).collect();
+        for (program, values) in &rows {
+            let value = values[0].map_or(String::new(), |value| format!("{value:.1}"));
+            table.push(&[program], vec![Compared::ours(value)]);
+        }
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        table.push(
+            &[title],
+            vec![Compared::both(format!("{mean:.1}"), printed)],
+        );
+        means.push(mean);
+    }
+    table.note(OTHER_PROGRAMS);
+    table.note(
+        "Ours are fewer: most instructions of a small program are of the C library and the loader, \
+         which run once and reuse at one distance; SPEC's programs are linked statically and are \
+         large beside their libraries.",
+    );
+    Ok(table)
+}
+
+fn differentiable(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+    let bits = [1, 2, 4, 8, 16, 32];
+    let titles = bits.map(|bits| format!("path{bits} %"));
+    let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
+    let ours = rows(workshop, suite, |shares| {
+        bits.map(|bits| percent(shares, bits, "differentiable"))
+            .to_vec()
+    })?;
+    let average = vec![vec!["", "", "", "> 50", "", "> 70"]];
+    put_rows(&mut table, &ours, &["average"], &average);
+    table.note(OTHER_PROGRAMS);
+    table.note(
+        "The bars of single programs are printed without numbers; the text has the averages.",
+    );
+    Ok(table)
+}
+
+fn aliased(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+    let bits = [1, 2, 4, 8, 16];
+    let titles = bits.map(|bits| format!("path{bits} %"));
+    let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
+    let ours = rows(workshop, suite, |shares| {
+        let longest = percent(shares, 16, "differentiable");
+        let at_longest = percent(shares, 16, "aliased");
+        let of = |bits| {
+            let gained = longest? - percent(shares, bits, "differentiable")?;
+            Some(at_longest? + gained)
+        };
+        bits.map(of).to_vec()
+    })?;
+    match suite {
+        Suite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_1)),
+        Suite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_2)),
+    }
+    table.note(averages(&table));
+    table.note(OTHER_PROGRAMS);
+    Ok(table)
+}
+
+fn short_and_long(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+    let bits = [4, 8, 16];
+    let titles = bits.map(|bits| format!("path{bits} %"));
+    let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
+    let ours = rows(workshop, suite, |shares| {
+        bits.map(|bits| percent(shares, bits, "short_and_long"))
+            .to_vec()
+    })?;
+    match suite {
+        Suite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_3_FLOATING)),
+        Suite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_3_INTEGER)),
+    }
+    table.note(averages(&table));
+    table.note(OTHER_PROGRAMS);
+    if suite == Suite::Integer {
+        table.note(
+            "253.perlbmk rises from 0.0 to 0.8 with more bits in print, which looks like a slip.",
+        );
+    }
+    Ok(table)
+}

@@ -1,0 +1,377 @@
+//! The dissertation's chapter on evolving graphs: Presponse.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::sources::ComparedTable;
+use crate::sources::comparison::{Axes, Compared, Curve, grouped, number};
+use crate::sources::printed::{InTests, Making, Printed, Size};
+use crate::sources::workshop::Workshop;
+
+/// Tables 4.1 and 4.2 and figures 4.1 to 4.11.
+pub const PRESPONSE: &[Printed] = &[
+    Printed {
+        id: "dissertation.figures4.1-4.3",
+        heading: "Figures 4.1 to 4.3: three approaches to evolving graphs, workflow of Presponse, \
+                  training a classifier",
+        making: Making::Not("They are drawings and no results."),
+    },
+    Printed {
+        id: "dissertation.table4.1",
+        heading: "Table 4.1: Graph Datasets for Algorithm Evaluations",
+        making: Making::Runs {
+            how: "Graphs that the examples of `reuselens-incremental` run on: files of `--data`, and \
+                  one that is generated.",
+            make: graphs,
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.4",
+        heading: "Figure 4.4: Speedup of incremental BFS",
+        making: Making::Runs {
+            how: "The example `speedup`, depths: processor time of one thread of a CPU; half of the \
+                  changes are deletions. *Published rule* is the printed algorithm, corrected, against \
+                  the printed static one; *ours* is ours against our static one.",
+            make: |workshop| speedups(workshop, "depths"),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.5",
+        heading: "Figure 4.5: Relation between speedup and fraction of impacted vertices",
+        making: Making::Runs {
+            how: "The rows of figure 4.4, by the share of vertices that a batch does not affect.",
+            make: |workshop| relation(workshop, "depths"),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.6",
+        heading: "Figure 4.6: Speedup of incremental CC",
+        making: Making::Runs {
+            how: "As figure 4.4, components.",
+            make: |workshop| speedups(workshop, "components"),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.7",
+        heading: "Figure 4.7: Speedup of incremental TC",
+        making: Making::Runs {
+            how: "As figure 4.4, triangles.",
+            make: |workshop| speedups(workshop, "triangles"),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.8",
+        heading: "Figure 4.8: Relation between speedup and fraction of impacted vertices (TC)",
+        making: Making::Runs {
+            how: "The rows of figure 4.7, by the share of vertices that a batch does not affect.",
+            make: |workshop| relation(workshop, "triangles"),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.table4.2",
+        heading: "Table 4.2: Description of Real-world Datasets",
+        making: Making::Runs {
+            how: "The graph of questions and answers that stands in for the printed ones: lines and \
+                  vertices of `sx-mathoverflow-a2q.txt` (SNAP).",
+            make: communities,
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.9",
+        heading: "Figure 4.9: Prediction accuracy",
+        making: Making::Runs {
+            how: "The example `temporal` on the graph of table 4.2: node2vec and a linear SVM, \
+                  batches of 30 days after 60 % of the edges. Accuracy on new pairs and as many random \
+                  ones, as in print; and on as many pairs of vertices that are known, which is harder.",
+            make: |workshop| accuracy(workshop, false),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.10",
+        heading: "Figure 4.10: Prediction accuracy when re-training enabled",
+        making: Making::Runs {
+            how: "As figure 4.9, trained anew after each batch with an accuracy below 70 %.",
+            make: |workshop| accuracy(workshop, true),
+            in_tests: InTests::LeftOut,
+        },
+    },
+    Printed {
+        id: "dissertation.figure4.11",
+        heading: "Figure 4.11: Normalized execution time of Presponse (BFS, CC, TC)",
+        making: Making::Not(
+            "Its times are of GPUs, and its predictions do not pay on the graphs that we have: \
+             `presponse speculate` shows that work ahead by prediction costs more than it saves there \
+             (`docs/design/graphs.md`).",
+        ),
+    },
+];
+
+/// A printed graph: name, vertices, edges, and where ours is from.
+const GRAPHS: [(&str, &str, &str, &str); 6] = [
+    ("delaunay_n15 (n15)", "32,769", "196,548", "n15"),
+    (
+        "delaunay_n18 (n18)",
+        "262,145",
+        "1,572,792",
+        "Delaunay 2^18",
+    ),
+    ("delaunay_n20 (n20)", "1,048,577", "6,291,372", ""),
+    ("ca-HepPh (hep)", "12,008", "237,010", "ca-HepPh"),
+    ("af_shell19 (shell)", "504,856", "17,084,020", ""),
+    ("thermal12 (thermal)", "1,227,088", "7,352,268", ""),
+];
+const COMMUNITIES: [(&str, &str, &str); 5] = [
+    ("android", "36,418", "51,441"),
+    ("apple", "64,613", "117,730"),
+    ("gaming", "52,170", "112,829"),
+    ("tex", "47,992", "149,103"),
+    ("unix", "69,143", "171,146"),
+];
+const MATHOVERFLOW: &str = "sx-mathoverflow-a2q.txt";
+
+/// Rows of the example `speedup`: its cells without the first and last line.
+fn rows(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
+    let kept = workshop.scratch.join("speedup.txt");
+    if !kept.exists() {
+        workshop.input(
+            "delaunay_n15.graph",
+            "graphs in the formats of METIS and SNAP",
+        )?;
+        let folder = workshop
+            .data
+            .as_ref()
+            .context("--data")?
+            .display()
+            .to_string();
+        let example = workshop.example("reuselens-incremental", "speedup")?;
+        let mut text = workshop.output(&example, &[&folder])?;
+        text += &workshop.output(&example, &[&*folder, "18", "Delaunay"])?;
+        fs::write(&kept, text)?;
+    }
+    let text = fs::read_to_string(kept)?;
+    let is_row = |line: &&str| line.starts_with("| ") && !line.starts_with("| answer");
+    let cells = |line: &str| {
+        line.trim_matches('|')
+            .split('|')
+            .map(|cell| cell.trim().to_owned())
+            .collect()
+    };
+    Ok(text.lines().filter(is_row).map(cells).collect())
+}
+
+fn graphs(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
+    let mut table = ComparedTable::new(&["dataset"], &["vertices", "edges"]);
+    for (name, vertices, edges, ours) in GRAPHS {
+        let counted = match ours {
+            "n15" => counts(workshop, "delaunay_n15.graph", false)?,
+            "ca-HepPh" => counts(workshop, "ca-HepPh.txt", false)?,
+            "Delaunay 2^18" => [grouped(1 << 18), String::new()],
+            _ => Default::default(),
+        };
+        let [own_vertices, own_edges] = counted;
+        let values = [
+            Compared::both(own_vertices, vertices),
+            Compared::both(own_edges, edges),
+        ];
+        table.push(&[name], values.into());
+    }
+    table.note("Printed edges are counted in both directions, and printed vertices from 0 to the largest number, of which some have no edge; ours are undirected edges.");
+    table.note("shell and thermal are not had here, and a mesh of 2^18 points is generated in place of n18; n20 would take four times as long.");
+    Ok(table)
+}
+
+/// Vertices and edges of a file: of its head, or counted.
+fn counts(workshop: &Workshop, file: &str, is_counted: bool) -> anyhow::Result<[String; 2]> {
+    let text = fs::read_to_string(workshop.input(file, "a graph")?)?;
+    let lines = text.lines().filter(|line| !line.starts_with(['#', '%']));
+    if !is_counted {
+        let head = lines.clone().next().unwrap_or_default();
+        let numbers: Vec<u64> = head
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [vertices, edges, ..] = numbers[..] else {
+            anyhow::bail!("{file} has no head");
+        };
+        return Ok([vertices, edges].map(grouped));
+    }
+    let ends = lines
+        .clone()
+        .flat_map(|line| line.split_whitespace().take(2));
+    let vertices = ends.collect::<std::collections::HashSet<_>>().len();
+    Ok([grouped(vertices as u64), grouped(lines.count() as u64)])
+}
+
+fn communities(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
+    let mut table = ComparedTable::new(&["dataset"], &["vertices", "edges"]);
+    let [vertices, edges] = counts(workshop, MATHOVERFLOW, true)?;
+    table.push(
+        &["mathoverflow (ours)"],
+        vec![Compared::ours(vertices), Compared::ours(edges)],
+    );
+    for (name, vertices, edges) in COMMUNITIES {
+        table.push(
+            &[name],
+            vec![Compared::published(vertices), Compared::published(edges)],
+        );
+    }
+    table.note("The printed graphs were made of a dump of stackexchange.com that is not kept anywhere with its day; mathoverflow is of the same kind, from SNAP.");
+    Ok(table)
+}
+
+fn speedups(workshop: &Workshop, answer: &str) -> anyhow::Result<ComparedTable> {
+    let titles = ["published rule, ×", "ours, ×", "affected vertices, %"];
+    let mut table = ComparedTable::new(&["graph", "changes in a batch"], &titles);
+    table.axes = Axes {
+        x: "changes in a batch".to_owned(),
+        y: "speedup".to_owned(),
+        log_x: true,
+        log_y: true,
+    };
+    for row in rows(workshop)?.iter().filter(|row| row[0] == answer) {
+        let cell = |at: usize| row[at].trim_end_matches(" %").to_owned();
+        let printed = match (answer, &*row[2]) {
+            ("depths", "1" | "100") => "1 to 1.4",
+            ("depths", _) => "about 1",
+            ("triangles", "1" | "100") => "> 1",
+            _ => "",
+        };
+        let values = vec![
+            Compared::both(cell(5), printed),
+            Compared::ours(cell(7)),
+            Compared::ours(cell(8)),
+        ];
+        table.push(&[&row[1], &row[2]], values);
+        for (name, at) in [("published rule", 5), ("ours", 7)] {
+            let point = (
+                number(&row[2]).unwrap_or(1.0),
+                number(&row[at]).unwrap_or(1.0),
+            );
+            let old = table
+                .curves
+                .iter_mut()
+                .find(|curve| curve.panel == row[1] && curve.name == name);
+            match old {
+                Some(curve) => curve.points.push(point),
+                None => table.curves.push(Curve {
+                    panel: row[1].clone(),
+                    name: name.to_owned(),
+                    points: vec![point],
+                }),
+            }
+        }
+    }
+    table.note(
+        "Printed times are of GPUs (K40c and GTX 1080) and shown without numbers; here one thread of \
+         a CPU, whose recomputation is slower, so repairs gain more. A GPU's are measured by hand \
+         (`presponse run --device cuda`).",
+    );
+    if answer == "depths" {
+        table.note("Printed is that the speedup starts around 1.4 with batches below 100 edges and falls to 1: the printed rule resets every vertex deeper than the nearest change. Ours repairs only what loses its parent.");
+    }
+    Ok(table)
+}
+
+fn relation(workshop: &Workshop, answer: &str) -> anyhow::Result<ComparedTable> {
+    let titles = ["published rule, ×", "ours, ×"];
+    let mut table = ComparedTable::new(
+        &["vertices not affected, %", "graph", "changes in a batch"],
+        &titles,
+    );
+    let mut rows: Vec<(f64, Vec<String>)> = rows(workshop)?
+        .into_iter()
+        .filter(|row| row[0] == answer)
+        .map(|row| (100.0 - number(&row[8]).unwrap_or(0.0), row))
+        .collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (share, row) in &rows {
+        let values = vec![Compared::ours(&row[5]), Compared::ours(&row[7])];
+        table.push(&[&format!("{share:.1}"), &row[1], &row[2]], values);
+    }
+    table.axes = Axes {
+        x: "vertices not affected, %".to_owned(),
+        y: "speedup".to_owned(),
+        log_x: false,
+        log_y: true,
+    };
+    for (name, at) in [("published rule", 5), ("ours", 7)] {
+        let point = |row: &(f64, Vec<String>)| (row.0, number(&row.1[at]).unwrap_or(1.0));
+        table.curves.push(Curve {
+            panel: answer.to_owned(),
+            name: name.to_owned(),
+            points: rows.iter().map(point).collect(),
+        });
+    }
+    table.note("As printed, the fewer vertices a batch affects, the more is gained; the printed figure is of one graph (n20 for depths, shell for triangles), ours of all.");
+    Ok(table)
+}
+
+/// Lines of the example `temporal`: day, and accuracies in percent.
+fn batches(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
+    let kept: PathBuf = workshop.scratch.join("temporal.txt");
+    if !kept.exists() {
+        let file = workshop.input(MATHOVERFLOW, "a temporal graph")?;
+        let example = workshop.example("reuselens-link-prediction", "temporal")?;
+        fs::write(&kept, workshop.output(&example, &[file])?)?;
+    }
+    let text = fs::read_to_string(kept)?;
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("day "))
+        .skip(1);
+    let lines = lines.take_while(|line| !line.trim().is_empty());
+    let words = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .filter(|word| word != "new")
+            .collect()
+    };
+    Ok(lines.map(words).collect())
+}
+
+fn accuracy(workshop: &Workshop, is_retrained: bool) -> anyhow::Result<ComparedTable> {
+    anyhow::ensure!(workshop.size == Size::Full, "training takes minutes");
+    let titles = ["random pairs, %", "pairs of known vertices, %"];
+    let mut table = ComparedTable::new(&["day"], &titles);
+    table.axes = Axes {
+        x: "day".to_owned(),
+        y: "accuracy, %".to_owned(),
+        ..Axes::default()
+    };
+    // Cells: day, edges, pairs, unseen, new vertex, random once and anew, known once and anew, ...
+    let (random, known) = if is_retrained { (6, 8) } else { (5, 7) };
+    let rows = batches(workshop)?;
+    for row in &rows {
+        table.push(
+            &[&row[0]],
+            vec![Compared::ours(&row[random]), Compared::ours(&row[known])],
+        );
+    }
+    for (name, at) in [("random pairs", random), ("pairs of known vertices", known)] {
+        let point = |row: &Vec<String>| Some((number(&row[0])?, number(&row[at])?));
+        table.curves.push(Curve {
+            panel: "mathoverflow".to_owned(),
+            name: name.to_owned(),
+            points: rows.iter().filter_map(point).collect(),
+        });
+    }
+    if is_retrained {
+        table.note("Printed is that training anew lifts apple and android above 70 % in the batches after; no numbers are printed.");
+    } else {
+        table.note(
+            "Printed is about 90 % for tex and gaming, and below 80 % for unix, apple and android.",
+        );
+    }
+    table.note("Most new edges of such a graph have a vertex that was never seen, so accuracy on random pairs says little of how many edges of a batch are predicted; `presponse speculate --predict` shows precision and recall.");
+    Ok(table)
+}
