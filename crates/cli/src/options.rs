@@ -444,7 +444,7 @@ fn why(text: &str) -> Result<Bytes, String> {
 }
 
 /// A number of threads.
-fn threads(text: &str) -> Result<NonZeroUsize, String> {
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| {
         "an analysis takes 1 thread or more; leave it out for one per processor".to_owned()
     })

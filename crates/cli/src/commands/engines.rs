@@ -1,6 +1,7 @@
 //! `reuselens engines`: lists the engines, or measures them on this machine.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -63,6 +64,11 @@ struct BenchOptions {
     /// Blocks that hp-rda and hp-rda-gpu analyse together
     #[arg(long, value_name = "N", value_parser = options::number, requires = "bench")]
     blocks: Option<u64>,
+
+    /// Threads of hp-rda, or of the interpreter of kernels; several numbers are measured one beside
+    /// the other [default: 1]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = options::threads, requires = "bench")]
+    threads: Vec<NonZeroUsize>,
 
     /// The device of gpu and hp-rda-gpu
     #[arg(long, value_enum, value_name = "DEVICE", requires = "bench")]
@@ -166,6 +172,7 @@ impl BenchOptions {
         let is_cut = !self.chunk.is_empty()
             || self.block_threads.is_some()
             || self.blocks.is_some()
+            || !self.threads.is_empty()
             || self.device.is_some();
         let is_chunked = |contender: &Contender| matches!(contender, Contender::Chunked(_));
         let no_streams = !self.stream.is_empty() && self.stream.iter().all(|name| *name == "none");
@@ -173,7 +180,7 @@ impl BenchOptions {
             Some("--trace needs the name of a file, which is read more than once")
         } else if is_cut && !self.engine.iter().any(is_chunked) {
             Some(
-                "--chunk, --block-threads, --blocks and --device are for engines in chunks; add for instance --engine hp-rda,counting",
+                "--chunk, --block-threads, --blocks, --threads and --device are for engines in chunks; add for instance --engine hp-rda,counting",
             )
         } else if self.long.is_some() && self.engine.iter().any(is_chunked) {
             Some(
@@ -254,10 +261,14 @@ impl BenchOptions {
                 blocks: self.blocks,
             })
             .collect();
+        let threads = match self.threads.is_empty() {
+            true => vec![NonZeroUsize::MIN],
+            false => each_once(&self.threads),
+        };
         let device = self.device.map_or(DeviceChoice::Auto, Into::into);
         let mut contenders = Vec::new();
         for contender in each_once(&self.engine) {
-            contenders.extend(contender.in_chunks(&chunks, device));
+            contenders.extend(contender.in_chunks(&chunks, &threads, device));
         }
         for contender in &contenders {
             contender.check()?;

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use reuselens_baselines::{Adjustment, HpRda};
+use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
 use reuselens_cuda::Device;
 use reuselens_cuda_driver::DriverDevice;
 use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, interpreter};
@@ -34,6 +34,8 @@ pub struct ChunkedEngine {
     pub chunks: EngineChunks,
     /// Where the kernels run of those that have some.
     pub device: DeviceChoice,
+    /// Threads of the processor that work on it, or interpret the kernels.
+    pub threads: NonZeroUsize,
 }
 
 /// What an engine has at the end of a stream.
@@ -55,28 +57,37 @@ impl ChunkedEngine {
             engine,
             chunks: EngineChunks::default(),
             device: DeviceChoice::Auto,
+            threads: NonZeroUsize::MIN,
         }
     }
 
-    /// The engine, and its chunks if somebody chose them.
+    /// The engine, its threads if they are several, and its chunks if somebody chose them.
     pub(super) fn name(&self) -> String {
-        match self.chunks.accesses {
-            Some(accesses) => format!("{}, chunks of {accesses}", self.engine),
-            None => self.engine.to_owned(),
+        let mut name = self.engine.to_owned();
+        if self.threads.get() > 1 {
+            name += &format!(", {} threads", self.threads);
         }
+        if let Some(accesses) = self.chunks.accesses {
+            name += &format!(", chunks of {accesses}");
+        }
+        name
     }
 
-    /// Runs over all items, from empty. On the processor HP-RDA has one thread; what runs on a
-    /// device is measured by the clock on the wall, with transfers.
+    /// Runs over all items, from empty. HP-RDA on one thread is measured by processor time, as
+    /// other engines are; several threads, and a device with its transfers, by the clock on the
+    /// wall.
     pub(super) fn run(&self, items: &[u64]) -> Result<Run, BenchError> {
         if self.engine == HP_RDA {
-            let clock = Clock::start();
+            let (clock, start) = (Clock::start(), Instant::now());
             let counted = self.on_processor(items);
-            return Ok(adjusted(counted, || clock.elapsed()));
+            return Ok(adjusted(counted, || match self.threads {
+                NonZeroUsize::MIN => clock.elapsed(),
+                _ => wall(start),
+            }));
         }
         match self.device {
             DeviceChoice::Interpreter => {
-                let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+                let threads = self.threads.get();
                 let memory =
                     crate::available_memory().map_or(INTERPRETED_MEMORY, |free| free.get() / 4);
                 self.on(interpreter(memory, threads), items)
@@ -87,10 +98,6 @@ impl ChunkedEngine {
 
     fn on<D: Device>(&self, device: D, items: &[u64]) -> Result<Run, BenchError> {
         let is_interpreter = self.device == DeviceChoice::Interpreter;
-        let wall = |start: Instant| Elapsed {
-            time: start.elapsed(),
-            measurable: true,
-        };
         if self.engine == GPU {
             let chunk = self
                 .chunks
@@ -113,7 +120,10 @@ impl ChunkedEngine {
     }
 
     fn on_processor(&self, items: &[u64]) -> ChunkedCounts {
-        let mut rda = HpRda::new(hp_rda_settings(self.chunks, INTERPRETED_BLOCKS));
+        let mut rda = HpRda::new(HpRdaSettings {
+            threads: self.threads,
+            ..hp_rda_settings(self.chunks, INTERPRETED_BLOCKS)
+        });
         let (mut histogram, mut kept) = (ExactHistogram::new(), Vec::new());
         for items in items.chunks(PIECE) {
             rda.feed(items, &mut kept);
@@ -131,6 +141,13 @@ impl ChunkedEngine {
             steps: finished.times.steps().to_vec(),
             memory,
         }
+    }
+}
+
+fn wall(start: Instant) -> Elapsed {
+    Elapsed {
+        time: start.elapsed(),
+        measurable: true,
     }
 }
 

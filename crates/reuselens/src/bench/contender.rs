@@ -1,5 +1,7 @@
 //! What is measured.
 
+use std::num::NonZeroUsize;
+
 use reuselens_distance::{CountingTree, Engine, LookupBound, Simd};
 use reuselens_locality::{EngineStep, ExactHistogram};
 use reuselens_units::Bytes;
@@ -73,19 +75,29 @@ impl Contender {
         }
     }
 
-    /// Those who take its place: of an engine in chunks one for each of these, all on `device`.
-    pub fn in_chunks(self, chunks: &[EngineChunks], device: DeviceChoice) -> Vec<Contender> {
+    /// Those who take its place: of an engine in chunks one for each of these and each number of
+    /// threads, all on `device`.
+    pub fn in_chunks(
+        self,
+        chunks: &[EngineChunks],
+        threads: &[NonZeroUsize],
+        device: DeviceChoice,
+    ) -> Vec<Contender> {
         let Contender::Chunked(engine) = self else {
             return vec![self];
         };
-        let with = |&chunks| {
+        let with = |(&chunks, &threads): (&EngineChunks, &NonZeroUsize)| {
             Contender::Chunked(ChunkedEngine {
                 chunks,
                 device,
+                threads,
                 ..engine
             })
         };
-        chunks.iter().map(with).collect()
+        let all = chunks
+            .iter()
+            .flat_map(|chunks| threads.iter().map(move |threads| (chunks, threads)));
+        all.map(with).collect()
     }
 
     /// Refuses chunks that the engine cannot have.

@@ -253,6 +253,8 @@ fn heat(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use reuselens_units::Distance;
 
     use super::*;
@@ -341,7 +343,11 @@ mod tests {
         let mut contenders = vec![Contender::named("counting").unwrap()];
         for name in ["hp-rda", "hp-rda-gpu", "gpu"] {
             let contender = Contender::named(name).unwrap();
-            contenders.extend(contender.in_chunks(&chunks, DeviceChoice::Interpreter));
+            contenders.extend(contender.in_chunks(
+                &chunks,
+                &[NonZeroUsize::MIN],
+                DeviceChoice::Interpreter,
+            ));
         }
         let heat = Race::new(1).run("s", &items, &contenders, &mut |_| {});
         let heat = heat.unwrap();
