@@ -13,7 +13,7 @@ use reuselens_units::{Bytes, Distance};
 
 use super::BenchError;
 use super::clock::{Clock, Elapsed};
-use super::contender::Run;
+use super::contender::{Merged, Run};
 use crate::counts::{
     BLOCKS, EngineTime, GPU, HP_RDA, HP_RDA_GPU, INTERPRETED, INTERPRETED_BLOCKS, engine_steps,
     hp_rda_settings,
@@ -204,20 +204,20 @@ fn adjusted(counted: ChunkedCounts, stop: impl FnOnce() -> Elapsed) -> Run {
         memory,
     } = counted;
     let start = Instant::now();
-    let changed = adjustment.map(|by| histogram.map(|distance| by.adjust(distance)));
+    let changed = adjustment.map(|by| (histogram.map(|distance| by.adjust(distance)), by.factor()));
     // An engine that adjusts has that as its last step, and leaves it to whoever counts.
     if let (Some(_), Some((_, adjust))) = (&changed, steps.last_mut()) {
         *adjust = start.elapsed();
     }
     let elapsed = stop();
-    let (histogram, not_adjusted) = match changed {
-        Some(changed) => (changed, Some(histogram)),
+    let (histogram, merged) = match changed {
+        Some((changed, factor)) => (changed, Some(Merged { histogram, factor })),
         None => (histogram, None),
     };
     Run {
         elapsed,
         histogram: Some(histogram),
-        not_adjusted,
+        merged,
         memory: Some(memory),
         steps: engine_steps(&steps),
     }

@@ -32,12 +32,19 @@ pub(crate) struct Run {
     pub(crate) elapsed: Elapsed,
     /// What it counted; the bound counts nothing.
     pub(crate) histogram: Option<ExactHistogram>,
-    /// The same of an approximate engine without its last step.
-    pub(crate) not_adjusted: Option<ExactHistogram>,
+    /// The same of an approximate engine before its last step.
+    pub(crate) merged: Option<Merged>,
     /// Held by the engine at the end.
     pub(crate) memory: Option<Bytes>,
     /// How long each step took, if the engine has some.
     pub(crate) steps: Vec<EngineStep>,
+}
+
+/// What an approximate engine has before its last step, which adjusts distances.
+pub(crate) struct Merged {
+    pub(crate) histogram: ExactHistogram,
+    /// What distances beyond the number of items are multiplied by.
+    pub(crate) factor: f64,
 }
 
 impl Contender {
@@ -146,7 +153,7 @@ fn run_engine(name: &str, items: &[u64], simd: Simd) -> Result<Run, EngineError>
     Ok(Run {
         elapsed: start.elapsed(),
         histogram: Some(histogram),
-        not_adjusted: None,
+        merged: None,
         memory: Some(engine.memory()),
         steps: Vec::new(),
     })
@@ -171,7 +178,7 @@ fn run_bound(items: &[u64], simd: Simd) -> Run {
     Run {
         elapsed: start.elapsed(),
         histogram: None,
-        not_adjusted: None,
+        merged: None,
         memory: None,
         steps: Vec::new(),
     }

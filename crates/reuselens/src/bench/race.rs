@@ -47,6 +47,8 @@ pub struct Timing {
 /// How far the histogram of an approximate engine is from the exact one, over the log2 bins.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ApproximationError {
+    /// The factor of the last step: the distinct items by the sum of those of the chunks.
+    pub factor: f64,
     /// The average error of a bin (Cui et al. 2012, section V-C).
     pub average_bin: f64,
     /// The same without the last step, which adjusts.
@@ -157,8 +159,17 @@ struct Track {
     memory: Option<Bytes>,
     /// Those of the fastest run.
     steps: Vec<EngineStep>,
-    /// The histogram of an approximate engine, and the same without its last step.
-    approximate: Option<[Log2Histogram; 2]>,
+    /// What an approximate engine counted.
+    approximate: Option<ApproximateTrack>,
+}
+
+/// The histograms of an approximate engine.
+struct ApproximateTrack {
+    adjusted: Log2Histogram,
+    /// Before the last step.
+    merged: Log2Histogram,
+    /// That of the last step.
+    factor: f64,
 }
 
 impl Track {
@@ -173,20 +184,24 @@ impl Track {
         if is_exact {
             return Some(histogram);
         }
-        let not_adjusted = run.not_adjusted.as_ref().unwrap_or(&histogram).log2();
-        self.approximate = Some([histogram.log2(), not_adjusted]);
+        self.approximate = run.merged.map(|merged| ApproximateTrack {
+            adjusted: histogram.log2(),
+            merged: merged.histogram.log2(),
+            factor: merged.factor,
+        });
         None
     }
 
     /// How far an approximate histogram is from the exact one.
     fn error(&self, exact: &ExactHistogram) -> Option<ApproximationError> {
-        let [adjusted, not_adjusted] = self.approximate.as_ref()?;
+        let found = self.approximate.as_ref()?;
         let exact = exact.log2();
         Some(ApproximationError {
-            average_bin: average_bin_error(&exact, adjusted),
-            average_bin_not_adjusted: average_bin_error(&exact, not_adjusted),
-            total_variation: total_variation(&exact, adjusted),
-            total_variation_not_adjusted: total_variation(&exact, not_adjusted),
+            factor: found.factor,
+            average_bin: average_bin_error(&exact, &found.adjusted),
+            average_bin_not_adjusted: average_bin_error(&exact, &found.merged),
+            total_variation: total_variation(&exact, &found.adjusted),
+            total_variation_not_adjusted: total_variation(&exact, &found.merged),
         })
     }
 
