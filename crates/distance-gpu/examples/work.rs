@@ -10,10 +10,9 @@
 use std::num::NonZeroUsize;
 
 use reuselens_baselines::HpRdaSettings;
-use reuselens_cuda::Interpreter;
+use reuselens_cuda::{Interpreter, KernelCounts};
 use reuselens_distance::generate::{Generator, Uniform};
 use reuselens_distance_gpu::HpRdaGpu;
-use reuselens_gpu_advisor::KernelCounts;
 use reuselens_ptx::Options;
 
 /// Bytes of the device.
