@@ -5,12 +5,16 @@
 //! the file that `REUSELENS_SKIPPED` names; this command makes that file, runs the tests, and
 //! prints it.
 
+mod binaries;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
+
+use binaries::TestRun;
 
 use crate::machines::Described;
 
@@ -19,17 +23,13 @@ use crate::machines::Described;
 /// of the workspace, so that it builds fast.
 const RECORD: &str = "REUSELENS_SKIPPED";
 
-/// What `cargo test` is to build and run where nothing else is asked for: all but the examples,
-/// which it would build for nobody to run. Lints check that they compile.
-const PARTS: [&[&str]; 2] = [&["--lib", "--bins", "--tests"], &["--doc"]];
-
 /// The variable with the command that cargo runs tests by.
 const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 /// Runs tests as another user than root, whose home does not exist.
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent";
 
-/// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped. A
-/// test that fails does not keep others from running.
+/// Runs the workspace's tests, with more arguments of `cargo test` if there are some, and prints what
+/// was skipped. A test that fails does not keep others from running.
 ///
 /// Two arguments of its own come first: `--on MACHINE` runs them as on a machine of
 /// `xtask/machines.toml`, and `--as-nobody` as a user who owns nothing and has no home.
@@ -59,24 +59,54 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&folder)?;
     let record = folder.join("skipped-tests");
     std::fs::write(&record, "").with_context(|| format!("cannot write {}", record.display()))?;
-    let parts = match arguments {
-        [] => &PARTS[..],
-        _ => &[arguments],
-    };
-    let mut succeeded = true;
-    for part in parts {
+    let record_path = record.to_string_lossy().into_owned();
+    variables.push((RECORD, record_path));
+    let succeeded = if arguments.is_empty() {
+        run_everything(root, &variables)?
+    } else {
         let mut cargo = Command::new("cargo");
         cargo.args(["test", "--workspace", "--no-fail-fast"]);
-        cargo.args(*part).current_dir(root).env(RECORD, &record);
+        cargo.args(arguments).current_dir(root);
         cargo.envs(variables.iter().map(|(name, value)| (name, value)));
-        succeeded &= cargo.status()?.success();
-    }
+        cargo.status()?.success()
+    };
     print!("{}", summary(&std::fs::read_to_string(&record)?));
     Ok(if succeeded {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Runs all tests but those of examples, which lints compile: those of documents, and the binaries
+/// side by side. Whether all succeeded.
+fn run_everything(root: &Path, variables: &[(&str, String)]) -> anyhow::Result<bool> {
+    let mut runs = binaries::build(root)?;
+    for run in &mut runs {
+        for (name, value) in variables {
+            if *name == RUNNER {
+                run.run_by(value);
+            }
+        }
+    }
+    let mut documents = Command::new("cargo");
+    documents.args(["test", "--workspace", "--no-fail-fast", "--doc"]);
+    documents.current_dir(root);
+    // Second, as it takes long and compiles.
+    runs.insert(
+        1.min(runs.len()),
+        TestRun::new("examples in documentation", documents),
+    );
+    for run in &mut runs {
+        for (name, value) in variables {
+            run.env(name, value);
+        }
+    }
+    let failed = binaries::run_all(runs);
+    if !failed.is_empty() {
+        println!("\nfailed: {}", failed.join(", "));
+    }
+    Ok(failed.is_empty())
 }
 
 /// The list for people: each reason once, with the tests below it, in order of names.
