@@ -1,0 +1,248 @@
+//! `cargo xtask gpu-day`: everything that only a GPU can show, in one go of at most eight minutes.
+//!
+//! A GPU is lent for minutes, on a machine that compiles nothing. So `--prepare` builds all that is
+//! needed into one folder, on any machine with nvcc; the rest runs from that folder. What was found
+//! is a folder of `record/`: a table for each part, and a page with the machine and what failed. A
+//! part that fails ends alone, and no part begins when the time is over.
+//!
+//! Without a GPU, `--small` under `reuselens profile --cuda` shows that all of it still runs: the
+//! driver is the stand-in then.
+
+mod bypass;
+mod equality;
+mod prepare;
+mod programs;
+mod times;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+const USAGE: &str = "\
+usage: cargo xtask gpu-day --prepare       build all that the day needs into target/gpu-day
+       target/gpu-day/xtask gpu-day OUT    run it there, and write tables and a page to the folder OUT
+         --small     small sizes, to see that everything runs
+         --part NAME only this part: equality, times, programs, bypass";
+
+/// The time that all parts may take; the last one begins before.
+const BUDGET: Duration = Duration::from_secs(8 * 60);
+
+/// A part: its name, what it is, and what measures it.
+struct Part {
+    name: &'static str,
+    is: &'static str,
+    run: fn(&Day) -> anyhow::Result<Table>,
+}
+
+/// All parts, the most important first.
+const PARTS: [Part; 4] = [
+    Part {
+        name: "equality",
+        is: "Engines and answers by kernels beside those of the processor; 1 if all numbers are equal.",
+        run: equality::run,
+    },
+    Part {
+        name: "times",
+        is: "Engines on 64 Mi references of 32 and of 64 bits: seconds, and those of each step.",
+        run: times::run,
+    },
+    Part {
+        name: "programs",
+        is: "The ten applications: seconds alone and instrumented, and whether what was counted is \
+             what the interpreter counts.",
+        run: programs::run,
+    },
+    Part {
+        name: "bypass",
+        is: "Milliseconds of kernels whose warps from N on bypass the L1, for each N.",
+        run: bypass::run,
+    },
+];
+
+/// What the parts share.
+struct Day {
+    /// The folder that `--prepare` filled.
+    built: PathBuf,
+    /// For what is written in between.
+    scratch: PathBuf,
+    is_small: bool,
+    end: Instant,
+}
+
+/// A table of a part.
+#[derive(Default)]
+struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    /// What did not come out as it should, in a sentence each.
+    faults: Vec<String>,
+}
+
+impl Table {
+    fn new(head: &[&'static str]) -> Table {
+        Table {
+            head: head.to_vec(),
+            ..Table::default()
+        }
+    }
+
+    fn push(&mut self, row: impl IntoIterator<Item = String>) {
+        self.rows.push(row.into_iter().collect());
+    }
+
+    fn csv(&self) -> String {
+        let mut text = self.head.join(",") + "\n";
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
+            text += &(cells.join(",") + "\n");
+        }
+        text
+    }
+}
+
+/// A cell of a CSV file.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+impl Day {
+    /// One of the commands that were built.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.built.join(name));
+        command.current_dir(&self.scratch);
+        command
+    }
+
+    /// Runs a command of these words to its end: what it printed, and how long it took.
+    fn output(&self, name: &str, words: &[&str]) -> anyhow::Result<(String, Duration)> {
+        let start = Instant::now();
+        let output = self.command(name).args(words).output();
+        let output = output.with_context(|| format!("cannot run {name}"))?;
+        let time = start.elapsed();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let words = words.join(" ");
+        ensure!(output.status.success(), "{name} {words} failed: {said}");
+        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), time))
+    }
+
+    /// Whether there is time for one more run.
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.end
+    }
+
+    fn pick<T>(&self, small: T, full: T) -> T {
+        if self.is_small { small } else { full }
+    }
+}
+
+/// Runs the command with these words.
+///
+/// # Errors
+/// If words are wrong, or a part found a difference or could not run: after all parts have.
+pub fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    let (mut out, mut is_small, mut part) = (None, false, None);
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--prepare" => return prepare::run(root),
+            "--small" => is_small = true,
+            "--part" => part = Some(*words.next().context(USAGE)?),
+            option if option.starts_with('-') => bail!("no option {option}\n{USAGE}"),
+            folder => out = Some(std::path::absolute(folder)?),
+        }
+    }
+    let out = out.context(USAGE)?;
+    let parts: Vec<&Part> = PARTS
+        .iter()
+        .filter(|one| part.is_none_or(|part| one.name == part))
+        .collect();
+    ensure!(!parts.is_empty(), "no such part\n{USAGE}");
+    let built = std::env::current_exe()?;
+    let built = built.parent().context("a command is in a folder")?;
+    let scratch = out.join("scratch");
+    std::fs::create_dir_all(&scratch)?;
+    let day = Day {
+        built: built.to_owned(),
+        scratch,
+        is_small,
+        end: Instant::now() + BUDGET,
+    };
+    let page = all_parts(&day, &parts, &out)?;
+    std::fs::remove_dir_all(&day.scratch)?;
+    std::fs::write(out.join("README.md"), &page.text)?;
+    println!("{}", out.join("README.md").display());
+    ensure!(page.faults == 0, "{} faults, see the page", page.faults);
+    Ok(())
+}
+
+/// The page of a day, and how many faults it names.
+struct DayPage {
+    text: String,
+    faults: usize,
+}
+
+fn all_parts(day: &Day, parts: &[&Part], out: &Path) -> anyhow::Result<DayPage> {
+    let mut page = DayPage {
+        text: format!("# A day with a GPU\n\n- Machine: {}.\n- Date: {}.\n", machine(), date()),
+        faults: 0,
+    };
+    for part in parts {
+        let start = Instant::now();
+        let _ = write!(page.text, "\n## {}\n\n{}\n", part.name, part.is);
+        if day.is_over() {
+            page.text += "\nNot run: the time was over.\n";
+            continue;
+        }
+        let table = (part.run)(day).unwrap_or_else(|error| Table {
+            faults: vec![format!("{error:#}")],
+            ..Table::default()
+        });
+        if !table.rows.is_empty() {
+            std::fs::write(out.join(format!("{}.csv", part.name)), table.csv())?;
+            let _ = write!(page.text, "\n{}", markdown(&table));
+        }
+        for fault in &table.faults {
+            let _ = writeln!(page.text, "\n**Fault:** {fault}");
+        }
+        page.faults += table.faults.len();
+        let seconds = start.elapsed().as_secs();
+        let _ = writeln!(page.text, "\nTook {seconds} s.");
+        println!("{}: {} rows in {seconds} s", part.name, table.rows.len());
+    }
+    Ok(page)
+}
+
+fn markdown(table: &Table) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = table.head.iter().map(|cell| (*cell).to_owned()).collect();
+    let mut text = line(&head) + &line(&vec!["---".to_owned(); head.len()]);
+    for row in &table.rows {
+        text += &line(row);
+    }
+    text
+}
+
+/// The GPU and its driver, as the driver's own command has them.
+fn machine() -> String {
+    let mut smi = Command::new("nvidia-smi");
+    smi.args(["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]);
+    match smi.output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+        _ => "no nvidia-smi, so this is no GPU, or nothing says which".to_owned(),
+    }
+}
+
+fn date() -> String {
+    let date = Command::new("date").arg("+%F").output();
+    let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    date.unwrap_or_else(|_| "unknown".to_owned())
+}
