@@ -18,14 +18,14 @@ const PUBLISHED: &str = "published";
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptItem {
     /// Where and when.
-    pub origin: Origin,
+    pub origin: MadeWhere,
     /// The values.
     pub table: ComparedTable,
 }
 
 /// Where and when an item was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct MadeWhere {
     /// Day, in UTC.
     pub date: String,
     /// Commit of the project.
@@ -45,16 +45,16 @@ struct KeptHead {
     keys: Vec<String>,
     quantities: Vec<String>,
     notes: Vec<String>,
-    origin: Origin,
+    origin: MadeWhere,
     axes: Axes,
 }
 
-impl Origin {
+impl MadeWhere {
     /// This machine, commit and day.
     ///
     /// # Errors
     /// If git or `date` cannot be run.
-    pub fn here(root: &Path, size: Size, seconds: u64) -> anyhow::Result<Origin> {
+    pub fn here(root: &Path, size: Size, seconds: u64) -> anyhow::Result<MadeWhere> {
         let git = |words: &[&str]| printed_by(Command::new("git").current_dir(root).args(words));
         let folders = ["--", "crates", "kernels", "programs", "xtask"];
         let status = git(&[&["status", "--porcelain"][..], &folders].concat())?;
@@ -63,7 +63,7 @@ impl Origin {
         } else {
             " and changes"
         };
-        Ok(Origin {
+        Ok(MadeWhere {
             date: printed_by(Command::new("date").args(["-u", "+%F"]))?,
             commit: git(&["rev-parse", "--short=8", "HEAD"])? + changed,
             machine: machine(),
@@ -276,10 +276,10 @@ mod tests {
                 points: vec![(1.0, 2.5), (3.0, 0.1)],
             });
         }
-        let origin = Origin {
+        let origin = MadeWhere {
             date: "2026-01-02".to_owned(),
             seconds: 3,
-            ..Origin::default()
+            ..MadeWhere::default()
         };
         let item = KeptItem { origin, table };
         let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ pub use comparison::ComparedTable;
 pub use printed::Size;
 pub use works::WORKS;
 
-use kept::{KeptItem, Origin};
+use kept::{KeptItem, MadeWhere};
 use printed::{Making, Printed};
 use workshop::Workshop;
 
@@ -40,6 +40,7 @@ makes the tables and figures of the sources, all or those whose ids begin so, an
   --small         make those that tests make, at their small size, into a folder of the build
   --out FOLDER    write sources.md and the folder sources there, and not into docs/
   --data FOLDER   inputs that the repository does not have (b17.bench and graphs)
+  --resume        take streams and profiles that an interrupted run has left
   --built FOLDER  take the command and its examples from there (target/debug), and build nothing";
 
 /// What the words of the command line ask for.
@@ -48,6 +49,7 @@ struct Wanted {
     lists: bool,
     page_only: bool,
     is_small: bool,
+    resumes: bool,
     out: Option<PathBuf>,
     data: Option<PathBuf>,
     built: Option<PathBuf>,
@@ -75,10 +77,10 @@ pub fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let absolute = |path: PathBuf| std::path::absolute(path);
     let built = wanted.built.map(absolute).transpose()?;
     let data = wanted.data.map(absolute).transpose()?;
-    let workshop = Workshop::new(root, size, built, data)?;
+    let workshop = Workshop::new(root, size, built, data, wanted.resumes || wanted.page_only)?;
     let folder = match wanted.out {
         Some(out) => out,
-        None => size.pick(workshop.scratch.join("page"), root.join("docs")),
+        None => size.pick(workshop.scratch.with_file_name("page"), root.join("docs")),
     };
     let mut failed = Vec::new();
     for item in items.iter().filter(|_| !wanted.page_only) {
@@ -103,6 +105,7 @@ impl Wanted {
                 "--list" => wanted.lists = true,
                 "--page" => wanted.page_only = true,
                 "--small" => wanted.is_small = true,
+                "--resume" => wanted.resumes = true,
                 "--out" => wanted.out = Some(folder()?),
                 "--data" => wanted.data = Some(folder()?),
                 "--built" => wanted.built = Some(folder()?),
@@ -140,7 +143,7 @@ fn make_item(workshop: &Workshop, item: &Printed, folder: &Path) -> anyhow::Resu
     let table = make(workshop)?;
     ensure!(!table.rows.is_empty(), "it came out without rows");
     let seconds = begun.elapsed().as_secs();
-    let origin = Origin::here(&workshop.root, workshop.size, seconds)?;
+    let origin = MadeWhere::here(&workshop.root, workshop.size, seconds)?;
     println!("{}: {} rows in {seconds} s", item.id, table.rows.len());
     kept::write(
         &folder.join("sources"),

@@ -15,12 +15,20 @@ why. `cargo xtask sources ID…` makes some items anew (or all of a work: `cargo
 and keeps the others; `--list` shows ids, `--data FOLDER` names inputs that are not in the
 repository. Each table is also a file, `sources/ID.csv`.
 
-An empty cell is a value that is not printed (most figures of the sources have no numbers), or that
-we have not. A reason stands in place of what cannot be made.";
+An empty cell is a value that is not printed (most figures of the sources have no numbers), or one
+that our runs do not give. What cannot be made has a reason in its place.";
 
 /// The page of all works, with what is kept of each item.
 pub fn page(works: &[&Publication], kept: impl Fn(&Printed) -> Option<KeptItem>) -> String {
     let mut text = format!("# The sources' tables and figures\n\n{HEAD}\n");
+    let items = works.iter().flat_map(|work| work.items());
+    let seconds: u64 = items
+        .filter_map(&kept)
+        .map(|kept| kept.origin.seconds)
+        .sum();
+    let minutes = seconds.div_ceil(60);
+    let words = format!("All that is made here took {minutes} minutes together.");
+    paragraph(&mut text, &words);
     for work in works {
         contents(&mut text, work, &kept);
     }

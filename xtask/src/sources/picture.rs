@@ -16,7 +16,11 @@ const PANEL: (f64, f64) = (300.0, 190.0);
 const MARGIN: (f64, f64, f64, f64) = (58.0, 24.0, 12.0, 36.0);
 /// From this ratio of the largest to the smallest value on, bars are logarithmic.
 const WIDE: f64 = 300.0;
+/// Heights of a bar, and of a row with both bars.
 const BAR: f64 = 9.0;
+const GROUP: f64 = 23.0;
+/// About how wide a letter is.
+const LETTER: f64 = 6.6;
 
 /// The picture, if the table has lines or numbers.
 pub fn draw(heading: &str, table: &ComparedTable) -> Option<String> {
@@ -119,17 +123,8 @@ fn lines(heading: &str, table: &ComparedTable) -> String {
             .collect();
         draw_panel(&mut svg, at, panel, table, &mine, &names);
     }
-    let mut x = MARGIN.0;
-    for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
-        let y = height - 12.0;
-        let color = COLORS[index % COLORS.len()];
-        let _ = writeln!(
-            svg,
-            r#"<rect x="{x:.0}" y="{:.0}" width="10" height="10" fill="{color}"/>"#,
-            y - 9.0
-        );
-        text(&mut svg, (x + 14.0, y), "start", name);
-        x += 30.0 + 6.6 * name.chars().count() as f64;
+    if names.len() > 1 {
+        legend(&mut svg, (MARGIN.0, height - 12.0), &names);
     }
     svg + "</svg>\n"
 }
@@ -188,77 +183,66 @@ fn draw_panel(
 }
 
 fn bars(heading: &str, table: &ComparedTable) -> Option<String> {
-    let value = |cell: &str| number(cell);
-    let has_numbers = |index: usize| {
-        let cells = table.rows.iter().map(|row| &row.values[index]);
-        cells
-            .clone()
-            .any(|cell| value(&cell.ours).is_some() || value(&cell.published).is_some())
-    };
-    let shown: Vec<usize> = (0..table.quantities.len())
-        .filter(|index| has_numbers(*index))
-        .collect();
+    let is_number = |cell: &Compared| number(&cell.ours).or(number(&cell.published)).is_some();
+    let has_numbers = |index: &usize| table.rows.iter().any(|row| is_number(&row.values[*index]));
+    let shown: Vec<usize> = (0..table.quantities.len()).filter(has_numbers).collect();
     if shown.is_empty() {
         return None;
     }
     let labels: Vec<String> = table.rows.iter().map(|row| row.keys.join(", ")).collect();
-    let widest = labels
-        .iter()
-        .map(|label| label.chars().count())
-        .max()
-        .unwrap_or(0);
-    let left = 20.0 + 6.6 * widest as f64;
-    let row = 2.0 * BAR + 5.0;
-    let panel = row * labels.len() as f64 + 34.0;
+    let widths = labels.iter().map(|label| label.chars().count());
+    let left = 20.0 + LETTER * widths.max().unwrap_or(0) as f64;
+    let panel = GROUP * labels.len() as f64 + 34.0;
     let width = left + 420.0;
     let mut svg = begin(heading, width, panel * shown.len() as f64 + 24.0);
     for (place, index) in shown.iter().enumerate() {
         let top = place as f64 * panel + 20.0;
         text(&mut svg, (left, top), "start", &table.quantities[*index]);
-        let cells = || table.rows.iter().map(|row| &row.values[*index]);
-        let sides: [fn(&Compared) -> &str; 2] = [Compared::ours_of, Compared::published_of];
-        let all = || {
-            cells()
-                .flat_map(move |cell| sides.map(|side| number(side(cell))))
-                .flatten()
-        };
-        let least = all().filter(|one| *one > 0.0).fold(f64::INFINITY, f64::min);
-        let most = all().fold(0.0, f64::max);
-        let is_log = all().all(|one| one >= 0.0) && most > WIDE * least;
-        // A logarithmic bar begins below the smallest value, so that this one is seen.
-        let begins = is_log.then_some(least / 2.0);
-        let scale = PlotScale::over(
-            all().chain(begins).collect::<Vec<_>>().into_iter(),
-            is_log,
-            left,
-            width - 80.0,
-        );
-        for (at, (cell, label)) in cells().zip(&labels).enumerate() {
-            let y = top + 8.0 + at as f64 * row;
+        let cells: Vec<&Compared> = table.rows.iter().map(|row| &row.values[*index]).collect();
+        let scale = scale_of_bars(&cells, left, width - 80.0);
+        for (at, (cell, label)) in cells.iter().zip(&labels).enumerate() {
+            let y = top + 8.0 + at as f64 * GROUP;
             text(&mut svg, (left - 6.0, y + 12.0), "end", label);
-            for (side, pick) in sides.iter().enumerate() {
-                bar(
-                    &mut svg,
-                    &scale,
-                    y + side as f64 * BAR,
-                    COLORS[side],
-                    pick(cell),
-                );
-            }
+            bar(&mut svg, &scale, y, COLORS[0], &cell.ours);
+            bar(&mut svg, &scale, y + BAR, COLORS[1], &cell.published);
         }
     }
-    let y = panel * shown.len() as f64 + 18.0;
-    for (index, name) in ["ours", "published"].iter().enumerate() {
-        let x = left + 90.0 * index as f64;
-        let color = COLORS[index];
+    legend(
+        &mut svg,
+        (left, panel * shown.len() as f64 + 18.0),
+        &["ours", "printed"],
+    );
+    Some(svg + "</svg>\n")
+}
+
+/// The axis of a panel of bars.
+fn scale_of_bars(cells: &[&Compared], from: f64, to: f64) -> PlotScale {
+    let both = cells
+        .iter()
+        .flat_map(|cell| [number(&cell.ours), number(&cell.published)]);
+    let values: Vec<f64> = both.flatten().collect();
+    let above = values.iter().copied().filter(|one| *one > 0.0);
+    let least = above.fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let is_log = values.iter().all(|one| *one >= 0.0) && most > WIDE * least;
+    // A logarithmic bar begins below the smallest value, so that this one is seen.
+    let begins = is_log.then_some(least / 2.0);
+    PlotScale::over(values.iter().copied().chain(begins), is_log, from, to)
+}
+
+/// A square and a name for each color, beside each other.
+fn legend(svg: &mut String, at: (f64, f64), names: &[&str]) {
+    let mut x = at.0;
+    for (index, name) in names.iter().enumerate() {
+        let color = COLORS[index % COLORS.len()];
         let _ = writeln!(
             svg,
             r#"<rect x="{x:.0}" y="{:.0}" width="10" height="10" fill="{color}"/>"#,
-            y - 9.0
+            at.1 - 9.0
         );
-        text(&mut svg, (x + 14.0, y), "start", name);
+        text(svg, (x + 14.0, at.1), "start", name);
+        x += 30.0 + LETTER * name.chars().count() as f64;
     }
-    Some(svg + "</svg>\n")
 }
 
 fn bar(svg: &mut String, scale: &PlotScale, y: f64, color: &str, cell: &str) {

@@ -68,7 +68,7 @@ fn short_items_run_at_the_small_size_with_the_kept_shape() {
         return;
     }
     let root = root();
-    let workshop = Workshop::new(&root, Size::Small, Some(built), None).unwrap();
+    let workshop = Workshop::new(&root, Size::Small, Some(built), None, false).unwrap();
     let mut made = 0;
     for item in items() {
         let Making::Runs { make, in_tests, .. } = item.making else {

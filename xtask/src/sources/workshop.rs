@@ -30,7 +30,8 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// A workshop that builds what it runs in release mode, or takes what lies in `built`.
+    /// A workshop that builds what it runs in release mode, or takes what lies in `built`. Its folder
+    /// for files is empty, unless it `resumes` an interrupted run.
     ///
     /// # Errors
     /// If the folder for files cannot be made.
@@ -39,10 +40,14 @@ impl Workshop {
         size: Size,
         built: Option<PathBuf>,
         data: Option<PathBuf>,
+        resumes: bool,
     ) -> anyhow::Result<Workshop> {
         let target = std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| root.join("target"), |folder| root.join(folder));
         let scratch = target.join("sources").join(size.pick("small", "full"));
+        if !resumes {
+            let _ = std::fs::remove_dir_all(&scratch);
+        }
         std::fs::create_dir_all(&scratch)?;
         Ok(Workshop {
             root: root.to_owned(),

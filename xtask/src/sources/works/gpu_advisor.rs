@@ -446,6 +446,12 @@ fn excess(counts: &Value) -> u64 {
     of("sectors").saturating_sub(of("ideal_sectors"))
 }
 
+/// A text without the folders of a file in it.
+fn short(value: &Value) -> String {
+    let text = value.as_str().unwrap_or("unknown");
+    text.rsplit('/').next().unwrap_or(text).to_owned()
+}
+
 /// The frames of a call path from `main` on: functions and places.
 fn frames(run: &Value, call_path: &Value) -> Vec<[String; 2]> {
     let path = call_path.as_u64().map_or(&[][..], |number| {
@@ -453,8 +459,7 @@ fn frames(run: &Value, call_path: &Value) -> Vec<[String; 2]> {
             .as_array()
             .map_or(&[][..], Vec::as_slice)
     });
-    let text = |frame: &Value, field: &str| frame[field].as_str().unwrap_or("unknown").to_owned();
-    let frame = |frame: &Value| ["function", "place"].map(|field| text(frame, field));
+    let frame = |frame: &Value| ["function", "place"].map(|field| short(&frame[field]));
     let mut frames: Vec<[String; 2]> = path.iter().map(frame).collect();
     if frames.last().is_some_and(|frame| frame[0] == "main") {
         frames.reverse();
@@ -471,8 +476,7 @@ fn code_centric(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let worst = sites.max_by_key(|(_, site)| excess(&site["global"]));
     let (kernel, site) = worst.context("bfs accesses memory")?;
     let mut path = frames(&run, &kernel["call_path"]);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    path.push([text(&kernel["kernel"]), text(&site["place"])]);
+    path.push([short(&kernel["kernel"]), short(&site["place"])]);
     let printed = [
         ["main", "bfs.cu:63"],
         ["BFSGraph", "bfs.cu:217"],

@@ -1,6 +1,7 @@
 //! The dissertation's chapter on placement: DataPlacer and HMBench.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -158,75 +159,53 @@ fn descriptions(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
 fn plan(workshop: &Workshop, name: &str, threads: &str, objective: &str) -> anyhow::Result<Value> {
     let folder = workshop.scratch.join("hmbench");
     fs::create_dir_all(&folder)?;
-    let source = workshop.root.join("programs/hmbench");
-    let c = source.join(format!("{name}.c"));
+    build(workshop, &folder, name)?;
+    let size = workshop.size.pick("small", "medium");
+    let said = in_folder(
+        workshop,
+        &folder,
+        &format!(
+            "profile -q -f --placement --by thread,object,line -o {name}.{threads} -- ./{name} \
+             --size {size} --threads {threads} --no-check"
+        ),
+    )?;
+    let mut words = said.split_whitespace();
+    let footprint = words.find(|word| *word == "footprint").and(words.next());
+    let footprint: u64 = footprint.context("no footprint")?.parse()?;
+    let (fast, cache) = (footprint / 2, (footprint / 16).max(4096));
+    let json = in_folder(
+        workshop,
+        &folder,
+        &format!(
+            "place {name}.{threads}.rlprof --fast {fast} --cache {cache} --objective {objective} \
+             -q -f --json -"
+        ),
+    )?;
+    Ok(serde_json::from_str(&json)?)
+}
+
+/// Builds a program of HMBench for a profile.
+fn build(workshop: &Workshop, folder: &Path, name: &str) -> anyhow::Result<()> {
+    let sources = workshop.root.join("programs/hmbench");
+    let c = sources.join(format!("{name}.c"));
     let (verb, standard, source) = if c.exists() {
         ("cc", "-std=c11", c)
     } else {
-        ("c++", "-std=c++17", source.join(format!("{name}.cc")))
+        ("c++", "-std=c++17", sources.join(format!("{name}.cc")))
     };
-    let program = folder.join(name).display().to_string();
-    let source = source.display().to_string();
-    let reuselens = workshop.reuselens()?;
-    let build = [
-        verb, standard, "-O2", "-g", "-fopenmp", &source, "-o", &program, "-lm",
-    ];
-    workshop.output(&reuselens, &build)?;
-    let profile = folder
-        .join(format!("{name}.{threads}"))
-        .display()
-        .to_string();
-    let size = workshop.size.pick("small", "medium");
-    let words = [
-        "profile",
-        "-q",
-        "-f",
-        "--placement",
-        "--by",
-        "thread,object,line",
-        "-o",
-        &profile,
-        "--",
-        &program,
-        "--size",
-        size,
-        "--threads",
-        threads,
-        "--no-check",
-    ];
-    let mut run = Command::new(&reuselens);
-    let said = printed(
-        run.args(words)
-            .current_dir(&folder)
-            .env("OMP_WAIT_POLICY", "passive"),
-    )?;
-    let footprint = said
-        .split_whitespace()
-        .skip_while(|word| *word != "footprint")
-        .nth(1);
-    let footprint: u64 = footprint
-        .and_then(|word| word.parse().ok())
-        .context("no footprint")?;
-    let profile = format!("{profile}.rlprof");
-    let (fast, cache) = (
-        (footprint / 2).to_string(),
-        (footprint / 16).max(4096).to_string(),
-    );
-    let words = [
-        "place",
-        &profile,
-        "--fast",
-        &fast,
-        "--cache",
-        &cache,
-        "--objective",
-        objective,
-        "-q",
-        "-f",
-        "--json",
-        "-",
-    ];
-    Ok(serde_json::from_str(&workshop.output(&reuselens, &words)?)?)
+    let mut build = Command::new(workshop.reuselens()?);
+    build
+        .args([verb, standard, "-O2", "-g", "-fopenmp"])
+        .arg(source);
+    build.args(["-o", name, "-lm"]).current_dir(folder);
+    printed(&mut build).map(drop)
+}
+
+/// Runs `reuselens` with these words in a folder, and gives what it printed.
+fn in_folder(workshop: &Workshop, folder: &Path, words: &str) -> anyhow::Result<String> {
+    let mut run = Command::new(workshop.reuselens()?);
+    run.args(words.split_whitespace()).current_dir(folder);
+    printed(run.env("OMP_WAIT_POLICY", "passive"))
 }
 
 fn decisions(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
@@ -287,15 +266,13 @@ fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let total = plan["accesses"].as_u64().unwrap_or_default();
     let accesses = object["accesses"].as_u64().unwrap_or_default();
     let bytes = object["bytes"].as_u64().unwrap_or_default();
-    let threads: Vec<String> = object["by_thread"]
-        .as_array()
-        .map(|all| {
-            all.iter()
-                .filter_map(|one| one["accesses"].as_u64())
-                .map(grouped)
-                .collect()
-        })
-        .unwrap_or_default();
+    let threads = object["by_thread"].as_array().map_or(0, Vec::len);
+    let site = object["path"][0].as_str().unwrap_or_default();
+    let site = site
+        .rsplit(['/', '('])
+        .next()
+        .unwrap_or(site)
+        .trim_end_matches(')');
     let mut table = ComparedTable::new(&["line of the output"], &["value"]);
     let rows = [
         ("memory accesses", grouped(total), "184,016,202"),
@@ -315,12 +292,8 @@ fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             format!("{:.2}", accesses as f64 / bytes as f64),
             "36.00",
         ),
-        ("threads that access it", threads.len().to_string(), "4"),
-        (
-            "allocation",
-            object["path"][0].as_str().unwrap_or_default().to_owned(),
-            "main.c:157",
-        ),
+        ("threads that access it", threads.to_string(), "4"),
+        ("allocation", site.to_owned(), "main.c:157"),
     ];
     for (line, ours, printed) in rows {
         table.push(&[line], vec![Compared::both(ours, printed)]);
@@ -337,21 +310,12 @@ fn gains(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let csv = workshop.scratch.join("hmbench.csv");
     let _ = fs::remove_file(&csv);
     let mut run = Command::new(workshop.root.join("programs/hmbench/run"));
-    run.arg("table")
-        .arg(workshop.reuselens()?)
-        .arg("--csv")
-        .arg(&csv);
+    run.arg("table").arg(workshop.reuselens()?);
+    run.arg("--csv").arg(&csv);
     run.args(["--size", workshop.size.pick("small", "medium")]);
     let names: &[&str] = workshop.size.pick(&["mtrans"], &[]);
     printed(run.args(names))?;
     let records = csv_records(&fs::read_to_string(&csv)?);
-    let (head, records) = records.split_first().context("a table has a head")?;
-    let cell = |record: &[String], title: &str| {
-        let at = head.iter().position(|name| name == title);
-        at.and_then(|at| record.get(at))
-            .cloned()
-            .unwrap_or_default()
-    };
     let titles = [
         "footprint, bytes",
         "accesses",
@@ -360,54 +324,63 @@ fn gains(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         "speedup over B2, ×",
     ];
     let mut table = ComparedTable::new(&["benchmark"], &titles);
-    let (mut product, mut rows) = ([1.0; 2], 0);
+    let mut gains: Vec<[f64; 2]> = Vec::new();
     for ((name, title, _), printed) in PROGRAMS.iter().zip(PRINTED_GAINS) {
         let Some(record) = records.iter().find(|record| record[0] == *name) else {
             continue;
         };
-        let gains = ["all_slow", "first_come"]
-            .map(|over| cell(record, &format!("modelled_gain_over_{over}")));
-        for (product, gain) in product.iter_mut().zip(&gains) {
-            *product *= number(gain).unwrap_or(1.0);
-        }
-        rows += 1;
-        let arrays = cell(record, "arrays_placed")
+        let cell = |title: &str| {
+            let at = records[0].iter().position(|name| name == title);
+            at.map_or("", |at| record[at].as_str())
+        };
+        let over = ["all_slow", "first_come"].map(|over| format!("modelled_gain_over_{over}"));
+        let over = over.map(|title| number(cell(&title)).unwrap_or(f64::NAN));
+        let arrays = cell("arrays_placed")
             .split(", ")
-            .filter(|name| !name.is_empty())
-            .count();
-        let [b1, b2] = gains.map(|gain| format!("{:.2}", number(&gain).unwrap_or_default()));
-        let ours = [
-            cell(record, "footprint_bytes"),
-            cell(record, "accesses"),
-            arrays.to_string(),
-            b1,
-            b2,
+            .filter(|name| !name.is_empty());
+        let counts = [
+            cell("footprint_bytes").to_owned(),
+            cell("accesses").to_owned(),
+            arrays.count().to_string(),
         ];
-        let values = ours
-            .into_iter()
-            .zip(printed)
-            .map(|(ours, printed)| Compared::both(ours, printed));
-        table.push(&[title], values.collect());
+        push_gains(&mut table, title, counts, over, printed);
+        gains.push(over);
     }
-    let means = product.map(|product: f64| format!("{:.2}", product.powf(1.0 / f64::from(rows))));
-    let values = [String::new(), String::new(), String::new()]
-        .into_iter()
-        .chain(means);
-    let values = values
-        .zip(PRINTED_GAINS[13])
-        .map(|(ours, printed)| Compared::both(ours, printed));
-    table.push(&["Geo.mean"], values.collect());
-    table.note(
-        "Printed speed-ups are times of whole programs on a KeyStone II, with eight threads; ours \
-         are ratios of the time that a model waits for memory (DRAM beside CXL memory of 2.5 times \
-         its latency, which are assumed), so both are larger or smaller by what else a program does.",
+    let mean = |at: usize| {
+        let logs = gains.iter().map(|gain| gain[at].ln()).sum::<f64>();
+        (logs / gains.len() as f64).exp()
+    };
+    push_gains(
+        &mut table,
+        "Geo.mean",
+        Default::default(),
+        [0, 1].map(mean),
+        PRINTED_GAINS[13],
     );
-    table.note(
-        "mtrans gains 11.51 times in print, since MSMC is beside a cache of 256 KB that its columns \
-         overflow; the model's slow tier is 2.5 times as slow as its fast one, which bounds every gain.",
-    );
-    table.note(
-        "Our inputs are `--size medium`, as HMBench's are not printed but for their footprints.",
-    );
+    for note in GAIN_NOTES {
+        table.note(note);
+    }
     Ok(table)
+}
+
+const GAIN_NOTES: [&str; 3] = [
+    "Printed speed-ups are times of whole programs on a KeyStone II, with eight threads; ours are \
+     ratios of the time that a model waits for memory (DRAM beside CXL memory of 2.5 times its \
+     latency, which is assumed), and nothing else of a program counts.",
+    "mtrans gains 11.51 times in print, since its columns overflow a cache of 256 KB in front of \
+     DDR; the model's slow tier is 2.5 times as slow as its fast one, which bounds every gain.",
+    "Our inputs are `--size medium`; of the printed ones only the footprints are known.",
+];
+
+fn push_gains(
+    table: &mut ComparedTable,
+    title: &str,
+    counts: [String; 3],
+    gains: [f64; 2],
+    printed: [&str; 5],
+) {
+    let gains = gains.map(|gain| format!("{gain:.2}"));
+    let ours = counts.into_iter().chain(gains);
+    let both = |(ours, printed): (String, &str)| Compared::both(ours, printed);
+    table.push(&[title], ours.zip(printed).map(both).collect());
 }

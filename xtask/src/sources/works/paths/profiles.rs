@@ -38,7 +38,7 @@ const SMALL: [u32; 3] = [12, 20, 32];
 
 /// Which of the two suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suite {
+pub enum PrintedSuite {
     /// Beside CFP2000.
     Floating,
     /// Beside CINT2000.
@@ -58,12 +58,12 @@ pub struct Profiled {
 ///
 /// # Errors
 /// If a program cannot be built or profiled.
-pub fn profiles(workshop: &Workshop, suite: Suite) -> anyhow::Result<Vec<Profiled>> {
+pub fn profiles(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Vec<Profiled>> {
     let folder = workshop.scratch.join("paths");
     fs::create_dir_all(&folder)?;
     let names = match suite {
-        Suite::Floating => &FLOATING[..],
-        Suite::Integer => &INTEGER,
+        PrintedSuite::Floating => &FLOATING[..],
+        PrintedSuite::Integer => &INTEGER,
     };
     if workshop.size == Size::Small {
         return small(workshop, folder, suite);
@@ -98,10 +98,14 @@ pub fn profiles(workshop: &Workshop, suite: Suite) -> anyhow::Result<Vec<Profile
 }
 
 /// One program for each suite, at sizes that take no time.
-fn small(workshop: &Workshop, folder: PathBuf, suite: Suite) -> anyhow::Result<Vec<Profiled>> {
+fn small(
+    workshop: &Workshop,
+    folder: PathBuf,
+    suite: PrintedSuite,
+) -> anyhow::Result<Vec<Profiled>> {
     let (name, variant) = match suite {
-        Suite::Floating => ("matmul-naive", "naive"),
-        Suite::Integer => ("matmul-tiled", "tiled"),
+        PrintedSuite::Floating => ("matmul-naive", "naive"),
+        PrintedSuite::Integer => ("matmul-tiled", "tiled"),
     };
     let program = folder.join("matmul");
     let source = workshop.root.join("programs/matmul/matmul.c");
@@ -112,25 +116,17 @@ fn small(workshop: &Workshop, folder: PathBuf, suite: Suite) -> anyhow::Result<V
             .arg("-o")
             .arg(&program),
     )?;
-    let program = program.display().to_string();
     let mut profiles = Vec::new();
     for size in SMALL {
-        let path = folder.join(format!("{name}.{size}"));
-        let output = path.display().to_string();
-        let size = size.to_string();
-        let options = [
-            "profile",
-            "-q",
-            "-f",
-            "--by",
-            "path,line",
-            "--granularity",
-            "32",
-            "-o",
-        ];
-        let command = [output.as_str(), "--", &program, variant, &size];
-        workshop.output(&workshop.reuselens()?, &[&options[..], &command].concat())?;
-        profiles.push(path.with_file_name(format!("{name}.{size}.rlprof")));
+        let profile = folder.join(format!("{name}.{size}.rlprof"));
+        if !profile.exists() {
+            let mut run = Command::new(workshop.reuselens()?);
+            run.args(["profile", "-q", "-f", "--by", "path,line"]);
+            run.args(["--granularity", "32", "-o"]);
+            run.arg(profile.with_extension("")).arg("--").arg(&program);
+            printed(run.args([variant, &size.to_string()]))?;
+        }
+        profiles.push(profile);
     }
     let profiles = <[PathBuf; 3]>::try_from(profiles)
         .ok()

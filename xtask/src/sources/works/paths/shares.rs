@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::printed::{FLOATING, INTEGER, TABLE_1, TABLE_2, TABLE_3_FLOATING, TABLE_3_INTEGER};
-use super::profiles::{Suite, profiles, shares_of};
+use super::profiles::{PrintedSuite, profiles, shares_of};
 use super::{OTHER_PROGRAMS, averages, put_rows, rows_of};
 use crate::sources::ComparedTable;
 use crate::sources::comparison::Compared;
@@ -13,7 +13,6 @@ use crate::sources::workshop::Workshop;
 
 /// Rows in tests: one program of ours, and the printed ones with their average.
 const FLOATING_ROWS: InTests = InTests::Rows(1 + FLOATING.len());
-const INTEGER_ROWS: InTests = InTests::Rows(1 + INTEGER.len());
 
 /// Figures 3 to 5 and tables 1 to 3.
 pub const SHARES: &[Printed] = &[
@@ -24,7 +23,7 @@ pub const SHARES: &[Printed] = &[
             how: "The largest of three inputs, lines of 32 bytes (`profile --by path --granularity \
                   32`); static instructions, as in print.",
             make: several,
-            in_tests: InTests::Rows(4),
+            in_tests: InTests::LeftOut,
         },
     },
     Printed {
@@ -33,7 +32,7 @@ pub const SHARES: &[Printed] = &[
         making: Making::Runs {
             how: "Of the instructions with several patterns, those in which every path has at most \
                   one; loops are squashed after 4 iterations, as in print.",
-            make: |workshop| differentiable(workshop, Suite::Floating),
+            make: |workshop| differentiable(workshop, PrintedSuite::Floating),
             in_tests: InTests::Rows(2),
         },
     },
@@ -42,8 +41,8 @@ pub const SHARES: &[Printed] = &[
         heading: "Fig. 5. % multiple patterns differentiable by paths for CINT2000",
         making: Making::Runs {
             how: "As figure 4.",
-            make: |workshop| differentiable(workshop, Suite::Integer),
-            in_tests: InTests::Rows(2),
+            make: |workshop| differentiable(workshop, PrintedSuite::Integer),
+            in_tests: InTests::LeftOut,
         },
     },
     Printed {
@@ -54,7 +53,7 @@ pub const SHARES: &[Printed] = &[
             how: "By the definition in print: with 16 bits, those not differentiable in which a \
                   history stands for several traces of blocks; with fewer bits, these and all that \
                   16 bits differentiate and fewer do not.",
-            make: |workshop| aliased(workshop, Suite::Floating),
+            make: |workshop| aliased(workshop, PrintedSuite::Floating),
             in_tests: FLOATING_ROWS,
         },
     },
@@ -64,8 +63,8 @@ pub const SHARES: &[Printed] = &[
                   aliasing for CINT2000",
         making: Making::Runs {
             how: "As table 1.",
-            make: |workshop| aliased(workshop, Suite::Integer),
-            in_tests: INTEGER_ROWS,
+            make: |workshop| aliased(workshop, PrintedSuite::Integer),
+            in_tests: InTests::LeftOut,
         },
     },
     Printed {
@@ -74,7 +73,7 @@ pub const SHARES: &[Printed] = &[
                   and long distances: CFP2000",
         making: Making::Runs {
             how: "Long is a mean distance of 1024 lines of 32 bytes or more, as in print.",
-            make: |workshop| short_and_long(workshop, Suite::Floating),
+            make: |workshop| short_and_long(workshop, PrintedSuite::Floating),
             in_tests: FLOATING_ROWS,
         },
     },
@@ -84,8 +83,8 @@ pub const SHARES: &[Printed] = &[
                   and long distances: CINT2000",
         making: Making::Runs {
             how: "As for CFP2000.",
-            make: |workshop| short_and_long(workshop, Suite::Integer),
-            in_tests: INTEGER_ROWS,
+            make: |workshop| short_and_long(workshop, PrintedSuite::Integer),
+            in_tests: InTests::LeftOut,
         },
     },
 ];
@@ -100,7 +99,7 @@ fn percent(shares: &[Value], bits: u64, what: &str) -> Option<f64> {
 /// A row for each program of a suite.
 fn rows(
     workshop: &Workshop,
-    suite: Suite,
+    suite: PrintedSuite,
     row: impl Fn(&[Value]) -> Vec<Option<f64>>,
 ) -> anyhow::Result<Vec<(String, Vec<Option<f64>>)>> {
     let of = |one: super::profiles::Profiled| {
@@ -120,8 +119,8 @@ fn several(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     };
     let mut means = Vec::new();
     for (suite, title, printed) in [
-        (Suite::Floating, "FP AVG", "39.1"),
-        (Suite::Integer, "INT AVG", "30.2"),
+        (PrintedSuite::Floating, "FP AVG", "39.1"),
+        (PrintedSuite::Integer, "INT AVG", "30.2"),
     ] {
         let rows = rows(workshop, suite, share)?;
         let values: Vec<f64> = rows.iter().filter_map(|row| row.1[0]).collect();
@@ -145,7 +144,7 @@ fn several(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     Ok(table)
 }
 
-fn differentiable(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+fn differentiable(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedTable> {
     let bits = [1, 2, 4, 8, 16, 32];
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
@@ -162,7 +161,7 @@ fn differentiable(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedT
     Ok(table)
 }
 
-fn aliased(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+fn aliased(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedTable> {
     let bits = [1, 2, 4, 8, 16];
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
@@ -176,15 +175,15 @@ fn aliased(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
         bits.map(of).to_vec()
     })?;
     match suite {
-        Suite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_1)),
-        Suite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_2)),
+        PrintedSuite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_1)),
+        PrintedSuite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_2)),
     }
     table.note(averages(&table));
     table.note(OTHER_PROGRAMS);
     Ok(table)
 }
 
-fn short_and_long(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedTable> {
+fn short_and_long(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedTable> {
     let bits = [4, 8, 16];
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
@@ -193,12 +192,14 @@ fn short_and_long(workshop: &Workshop, suite: Suite) -> anyhow::Result<ComparedT
             .to_vec()
     })?;
     match suite {
-        Suite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_3_FLOATING)),
-        Suite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_3_INTEGER)),
+        PrintedSuite::Floating => {
+            put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_3_FLOATING))
+        }
+        PrintedSuite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_3_INTEGER)),
     }
     table.note(averages(&table));
     table.note(OTHER_PROGRAMS);
-    if suite == Suite::Integer {
+    if suite == PrintedSuite::Integer {
         table.note(
             "253.perlbmk rises from 0.0 to 0.8 with more bits in print, which looks like a slip.",
         );

@@ -16,7 +16,7 @@ pub const MAPPINGS: &[Printed] = &[
             how: "`reuselens gpu map --common data --upto STAGE`, block 0 before and after \
                   (`--scenario 2 --block 0`). After the mapping, block 0 is the block in its place.",
             make: block_0,
-            in_tests: InTests::SameRows,
+            in_tests: InTests::LeftOut,
         },
     },
     Printed {
@@ -26,7 +26,7 @@ pub const MAPPINGS: &[Printed] = &[
         making: Making::Runs {
             how: "`reuselens gpu map --common data --upto STAGE --scenario 3`.",
             make: all_blocks,
-            in_tests: InTests::SameRows,
+            in_tests: InTests::LeftOut,
         },
     },
 ];
