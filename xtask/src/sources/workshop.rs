@@ -30,8 +30,8 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// A workshop that builds what it runs in release mode, or takes what lies in `built`. Its folder
-    /// for files is empty, unless it `resumes` an interrupted run.
+    /// A workshop that builds what it runs in release mode, or takes what lies in `built`. Its
+    /// folder for files is empty, unless it `resumes` an interrupted run.
     ///
     /// # Errors
     /// If the folder for files cannot be made.
