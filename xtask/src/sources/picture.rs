@@ -17,8 +17,8 @@ const MARGIN: (f64, f64, f64, f64) = (58.0, 24.0, 12.0, 36.0);
 /// From this ratio of the largest to the smallest value on, bars are logarithmic.
 const WIDE: f64 = 300.0;
 /// Heights of a bar, and of a row with both bars.
-const BAR: f64 = 9.0;
-const GROUP: f64 = 23.0;
+const BAR: f64 = 11.0;
+const GROUP: f64 = 27.0;
 /// About how wide a letter is.
 const LETTER: f64 = 6.6;
 

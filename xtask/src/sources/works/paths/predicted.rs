@@ -6,7 +6,7 @@ use super::printed::{
     FLOATING, INTEGER, TABLE_4_ACCURACY, TABLE_4_COVERAGE, TABLE_5_ACCURACY, TABLE_5_COVERAGE,
 };
 use super::profiles::{PrintedSuite, profiles};
-use super::{OTHER_PROGRAMS, averages, put_rows};
+use super::{OTHER_PROGRAMS, averages, draw_averages, put_rows};
 use crate::sources::ComparedTable;
 use crate::sources::printed::{InTests, Making, Printed};
 use crate::sources::workshop::Workshop;
@@ -87,6 +87,7 @@ fn predicted(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Compare
             &join(&TABLE_5_COVERAGE, &TABLE_5_ACCURACY),
         ),
     }
+    draw_averages(&mut table, &["coverage", "accuracy"], &BITS);
     table.note(averages(&table));
     table.note(OTHER_PROGRAMS);
     table.note(

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::printed::{FLOATING, INTEGER, TABLE_1, TABLE_2, TABLE_3_FLOATING, TABLE_3_INTEGER};
 use super::profiles::{PrintedSuite, profiles, shares_of};
-use super::{OTHER_PROGRAMS, averages, put_rows, rows_of};
+use super::{OTHER_PROGRAMS, averages, draw_averages, put_rows, rows_of};
 use crate::sources::ComparedTable;
 use crate::sources::comparison::Compared;
 use crate::sources::printed::{InTests, Making, Printed};
@@ -149,11 +149,12 @@ fn differentiable(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Co
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
     let ours = rows(workshop, suite, |shares| {
-        bits.map(|bits| percent(shares, bits, "differentiable"))
+        bits.map(|bits| percent(shares, bits.into(), "differentiable"))
             .to_vec()
     })?;
     let average = vec![vec!["", "", "", "> 50", "", "> 70"]];
     put_rows(&mut table, &ours, &["average"], &average);
+    draw_averages(&mut table, &["average"], &bits);
     table.note(OTHER_PROGRAMS);
     table.note(
         "The bars of single programs are printed without numbers; the text has the averages.",
@@ -168,8 +169,8 @@ fn aliased(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedT
     let ours = rows(workshop, suite, |shares| {
         let longest = percent(shares, 16, "differentiable");
         let at_longest = percent(shares, 16, "aliased");
-        let of = |bits| {
-            let gained = longest? - percent(shares, bits, "differentiable")?;
+        let of = |bits: u32| {
+            let gained = longest? - percent(shares, bits.into(), "differentiable")?;
             Some(at_longest? + gained)
         };
         bits.map(of).to_vec()
@@ -178,6 +179,7 @@ fn aliased(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedT
         PrintedSuite::Floating => put_rows(&mut table, &ours, &FLOATING, &rows_of(&TABLE_1)),
         PrintedSuite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_2)),
     }
+    draw_averages(&mut table, &["average"], &bits);
     table.note(averages(&table));
     table.note(OTHER_PROGRAMS);
     Ok(table)
@@ -188,7 +190,7 @@ fn short_and_long(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Co
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
     let ours = rows(workshop, suite, |shares| {
-        bits.map(|bits| percent(shares, bits, "short_and_long"))
+        bits.map(|bits| percent(shares, bits.into(), "short_and_long"))
             .to_vec()
     })?;
     match suite {
@@ -197,6 +199,7 @@ fn short_and_long(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Co
         }
         PrintedSuite::Integer => put_rows(&mut table, &ours, &INTEGER, &rows_of(&TABLE_3_INTEGER)),
     }
+    draw_averages(&mut table, &["average"], &bits);
     table.note(averages(&table));
     table.note(OTHER_PROGRAMS);
     if suite == PrintedSuite::Integer {
