@@ -17,7 +17,7 @@ pub mod printed;
 #[cfg(test)]
 mod tests;
 mod works;
-mod workshop;
+pub mod workshop;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

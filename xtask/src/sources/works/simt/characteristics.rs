@@ -13,8 +13,8 @@ pub const CHARACTERISTICS: &[Printed] = &[
         id: "simt.table1",
         heading: "Table 1: Applications used for experimentation",
         making: Making::Runs {
-            how: "Blocks, memory instructions of all blocks one after the other, and items of the \
-                  kernels that are run here; the inputs that are printed.",
+            how: "Memory instructions of all blocks one after the other, and all reuse degrees added \
+                  up, of the kernels that are run here; the inputs that are printed.",
             make: applications,
             in_tests: InTests::SameRows,
         },
