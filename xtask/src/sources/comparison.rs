@@ -37,6 +37,28 @@ pub struct Compared {
     pub published: String,
 }
 
+/// One of the two values of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What our run gave.
+    Ours,
+    /// What is printed.
+    Printed,
+}
+
+impl Side {
+    /// Both, in the order of columns.
+    pub const BOTH: [Side; 2] = [Side::Ours, Side::Printed];
+
+    /// What tables and legends call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Ours => "ours",
+            Side::Printed => "printed",
+        }
+    }
+}
+
 /// One line of a picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
@@ -91,9 +113,9 @@ impl ComparedTable {
     }
 
     /// Whether a column of any quantity has values of one side.
-    pub fn has(&self, quantity: usize, side: fn(&Compared) -> &str) -> bool {
-        let values = self.rows.iter().map(|row| &row.values[quantity]);
-        values.map(side).any(|value| !value.is_empty())
+    pub fn has(&self, quantity: usize, side: Side) -> bool {
+        let mut values = self.rows.iter().map(|row| &row.values[quantity]);
+        values.any(|value| !value.of(side).is_empty())
     }
 }
 
@@ -116,14 +138,12 @@ impl Compared {
         Compared::both("", value)
     }
 
-    /// The value of our side.
-    pub fn ours_of(&self) -> &str {
-        &self.ours
-    }
-
-    /// The value of the published side.
-    pub fn published_of(&self) -> &str {
-        &self.published
+    /// The value of one side.
+    pub fn of(&self, side: Side) -> &str {
+        match side {
+            Side::Ours => &self.ours,
+            Side::Printed => &self.published,
+        }
     }
 }
 

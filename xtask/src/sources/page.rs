@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::{Compared, ComparedRow};
+use super::comparison::Side;
 use super::kept::KeptItem;
 use super::printed::{Making, Printed, Publication};
 use super::{ComparedTable, picture};
@@ -120,35 +120,22 @@ fn values(text: &mut String, item: &Printed, kept: &KeptItem) {
 
 /// The table in Markdown. Sides of a quantity that have no value in any row are left out.
 fn markdown(table: &ComparedTable) -> String {
-    type Side = (usize, fn(&Compared) -> &str, &'static str);
-    let sides = (0..table.quantities.len()).flat_map(|index| {
-        let ours: Side = (index, Compared::ours_of, "ours");
-        [ours, (index, Compared::published_of, "printed")]
-    });
-    let sides: Vec<Side> = sides.filter(|side| table.has(side.0, side.1)).collect();
-    let title = |side: &Side| format!("{}, {}", table.quantities[side.0], side.2);
-    let titles = table.keys.iter().cloned().chain(sides.iter().map(title));
+    let all = (0..table.quantities.len()).flat_map(|index| Side::BOTH.map(|side| (index, side)));
+    let columns: Vec<(usize, Side)> = all.filter(|of| table.has(of.0, of.1)).collect();
+    let title = |of: &(usize, Side)| format!("{}, {}", table.quantities[of.0], of.1.name());
+    let titles = table.keys.iter().cloned().chain(columns.iter().map(title));
     let mut text = line(titles);
     let rule = table
         .keys
         .iter()
         .map(|_| "---")
-        .chain(sides.iter().map(|_| "--:"));
+        .chain(columns.iter().map(|_| "--:"));
     let _ = writeln!(text, "|{}|", rule.collect::<Vec<_>>().join("|"));
     for row in &table.rows {
-        text += &line(cells(row, &sides));
+        let value = |of: &(usize, Side)| row.values[of.0].of(of.1).to_owned();
+        text += &line(row.keys.iter().cloned().chain(columns.iter().map(value)));
     }
     text
-}
-
-fn cells<'a>(
-    row: &'a ComparedRow,
-    sides: &'a [(usize, fn(&Compared) -> &str, &'static str)],
-) -> impl Iterator<Item = String> + 'a {
-    let values = sides
-        .iter()
-        .map(|side| side.1(&row.values[side.0]).to_owned());
-    row.keys.iter().cloned().chain(values)
 }
 
 fn line(cells: impl Iterator<Item = String>) -> String {
@@ -186,6 +173,7 @@ fn wrapped(text: &mut String, first: &str, other: &str, words: &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::Compared;
     use super::*;
 
     #[test]

@@ -186,7 +186,7 @@ fn graphs(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         table.push(&[name], values.into());
     }
     table.note("Printed edges are counted in both directions, and printed vertices from 0 to the largest number, of which some have no edge; ours are undirected edges.");
-    table.note("shell and thermal are not had here, and a mesh of 2^18 points is generated in place of n18; n20 would take four times as long.");
+    table.note("shell and thermal are not among our inputs, and a mesh of 2^18 points is generated in place of n18; n20 would take four times as long.");
     Ok(table)
 }
 

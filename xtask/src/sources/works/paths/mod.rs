@@ -10,7 +10,7 @@ pub use predicted::PREDICTED;
 pub use shares::SHARES;
 
 use crate::sources::ComparedTable;
-use crate::sources::comparison::{Axes, Compared, Curve, number};
+use crate::sources::comparison::{Axes, Compared, Curve, Side, number};
 
 /// Why the rows of print and of ours are not of the same programs.
 const OTHER_PROGRAMS: &str = "The programs of SPEC CPU2000 may not be given out, so the rows of \
@@ -78,19 +78,16 @@ fn draw_averages(table: &mut ComparedTable, panels: &[&str], bits: &[u32]) {
         return;
     };
     for (panel, values) in panels.iter().zip(row.values.chunks(bits.len())) {
-        let sides: [(&str, fn(&Compared) -> &str); 2] = [
-            ("ours", Compared::ours_of),
-            ("printed", Compared::published_of),
-        ];
-        for (name, side) in sides {
+        for side in Side::BOTH {
             let pairs = bits.iter().zip(values);
-            let point =
-                |(bits, value): (&u32, &Compared)| Some((f64::from(*bits), number(side(value))?));
+            let point = |(bits, value): (&u32, &Compared)| {
+                Some((f64::from(*bits), number(value.of(side))?))
+            };
             let points: Vec<(f64, f64)> = pairs.filter_map(point).collect();
             if !points.is_empty() {
                 table.curves.push(Curve {
                     panel: (*panel).to_owned(),
-                    name: name.to_owned(),
+                    name: side.name().to_owned(),
                     points,
                 });
             }

@@ -59,13 +59,8 @@ fn predicted(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Compare
         for bits in BITS {
             all.push(covered(workshop, [test, train, reference], bits)?);
         }
-        let part = |pick: fn(&(Option<f64>, Option<f64>)) -> Option<f64>| {
-            all.iter().map(pick).collect::<Vec<_>>()
-        };
-        ours.push((
-            program.name,
-            [part(|one| one.0), part(|one| one.1)].concat(),
-        ));
+        let (coverage, accuracy): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        ours.push((program.name, [coverage, accuracy].concat()));
     }
     let join = |coverage: &[[&'static str; 7]], accuracy: &[[&'static str; 7]]| {
         let pairs = coverage.iter().zip(accuracy);

@@ -1,7 +1,7 @@
 //! Profiles by path of three inputs of each program, with lines of 32 bytes as published.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -141,7 +141,7 @@ fn small(
 ///
 /// # Errors
 /// If the profile cannot be read, or has no paths.
-pub fn shares_of(workshop: &Workshop, profile: &PathBuf) -> anyhow::Result<Vec<Value>> {
+pub fn shares_of(workshop: &Workshop, profile: &Path) -> anyhow::Result<Vec<Value>> {
     let path = profile.display().to_string();
     let text = workshop.output(&workshop.reuselens()?, &["report", &path, "--json", "-"])?;
     let json: Value = serde_json::from_str(&text)?;

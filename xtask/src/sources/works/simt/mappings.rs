@@ -38,7 +38,8 @@ const STAGES: [(&str, &str); 3] = [
 ];
 
 /// A kernel, and the printed differences after each stage: of block 0, and of all blocks.
-const PRINTED: [(&str, [i64; 3], [i64; 3]); 7] = [
+type PrintedChanges = (&'static str, [i64; 3], [i64; 3]);
+const PRINTED: [PrintedChanges; 7] = [
     ("sta", [17, 802, 802], [-10_216, 14_229, 11_940]),
     ("gsim", [400, 795, 794], [8236, 21_363, 17_129]),
     ("bfs", [17, 802, 802], [-10_812, 13_361, 11_324]),
@@ -95,7 +96,7 @@ fn changes(
     workshop: &Workshop,
     first_figure: usize,
     words: &[&str],
-    printed: fn(&(&str, [i64; 3], [i64; 3])) -> [i64; 3],
+    printed: fn(&PrintedChanges) -> [i64; 3],
 ) -> anyhow::Result<ComparedTable> {
     let quantities = ["change of the total degree", "domain"];
     let mut table = ComparedTable::new(&["figure", "kernel", "after"], &quantities);
