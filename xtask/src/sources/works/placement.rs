@@ -1,5 +1,6 @@
 //! The dissertation's chapter on placement: DataPlacer and HMBench.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -254,24 +255,31 @@ fn decisions(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
 fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let plan = plan(workshop, "srad", "4", "f")?;
     let objects = plan["objects"].as_array().context("a plan has objects")?;
-    let is_of_srad = |object: &&Value| {
-        object["path"][0]
-            .as_str()
-            .is_some_and(|at| at.contains("srad.c"))
+    let site_of = |object: &Value| object["path"][0].as_str().map(str::to_owned);
+    let is_of_srad = |site: &String| site.contains("srad.c");
+    let first = objects.iter().filter_map(site_of).find(is_of_srad);
+    let first = first.context("srad has no array")?;
+    // A large object is ranked in chunks; all of the first one's object are added up.
+    let chunks = || {
+        objects
+            .iter()
+            .filter(|object| site_of(object).as_ref() == Some(&first))
     };
-    let object = objects
-        .iter()
-        .find(is_of_srad)
-        .context("srad has no array")?;
+    let sum = |field: &str| {
+        chunks()
+            .filter_map(|chunk| chunk[field].as_u64())
+            .sum::<u64>()
+    };
     let total = plan["accesses"].as_u64().unwrap_or_default();
-    let accesses = object["accesses"].as_u64().unwrap_or_default();
-    let bytes = object["bytes"].as_u64().unwrap_or_default();
-    let threads = object["by_thread"].as_array().map_or(0, Vec::len);
-    let site = object["path"][0].as_str().unwrap_or_default();
-    let site = site
+    let (accesses, bytes) = (sum("accesses"), sum("bytes"));
+    let threads = chunks()
+        .filter_map(|chunk| chunk["by_thread"].as_array())
+        .flatten();
+    let threads: BTreeSet<u64> = threads.filter_map(|one| one["thread"].as_u64()).collect();
+    let site = first
         .rsplit(['/', '('])
         .next()
-        .unwrap_or(site)
+        .unwrap_or(&first)
         .trim_end_matches(')');
     let mut table = ComparedTable::new(&["line of the output"], &["value"]);
     let rows = [
@@ -292,7 +300,7 @@ fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             format!("{:.2}", accesses as f64 / bytes as f64),
             "36.00",
         ),
-        ("threads that access it", threads.to_string(), "4"),
+        ("threads that access it", threads.len().to_string(), "4"),
         ("allocation", site.to_owned(), "main.c:157"),
     ];
     for (line, ours, printed) in rows {
