@@ -87,8 +87,7 @@ fn predicted(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Compare
     table.note(OTHER_PROGRAMS);
     table.note(
         "Ours are lower: a loop of a kernel has most accesses on one path, so one pattern whose \
-         bound is a bin away is most of the program; SPEC's programs have thousands of paths. Our \
-         largest inputs have 8 times the data of the second or more.",
+         bound is a bin away is most of the program; SPEC's programs have thousands of paths.",
     );
     Ok(table)
 }

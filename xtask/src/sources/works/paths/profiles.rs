@@ -73,7 +73,7 @@ pub fn profiles(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Vec<
     evaluate
         .arg(&folder)
         .env("REUSELENS", workshop.reuselens()?);
-    evaluate.env("PROFILES_ONLY", "1").env("MIDDLE", "");
+    evaluate.env("PROFILES_ONLY", "1").env("LARGEST", "");
     evaluate.env("PROFILE_OPTIONS", "--granularity 32");
     printed(evaluate.env("ONLY", names.join(" ")))?;
     let list = fs::read_to_string(script)?;
@@ -82,7 +82,7 @@ pub fn profiles(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Vec<
             .lines()
             .find(|line| line.split('|').next() == Some(name));
         let words: Vec<&str> = line.unwrap_or_default().split('|').collect();
-        let [_, test, train, _, reference, _] = words[..] else {
+        let [_, test, train, reference, _, _] = words[..] else {
             anyhow::bail!("programs/predict/evaluate has no program {name}");
         };
         let path = |size: &str| folder.join(format!("{name}.{size}.rlprof"));
