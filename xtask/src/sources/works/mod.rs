@@ -26,8 +26,8 @@ const HP_RDA: Publication = Publication {
 const PATHS: Publication = Publication {
     id: "paths",
     title: "Fang, Carr, Önder, Wang, Path-Based Reuse Distance Analysis (CC 2006)",
-    remark: "Figures 1, 2 and 6 are drawings and code. All are of the three inputs of 8 programs in \
-             floating point and 9 in whole numbers, the smaller three of \
+    remark: "Figures 1, 2 and 6 are drawings and code. All are of the three inputs of 7 programs in \
+             floating point and 6 in whole numbers, the smaller three of \
              `programs/predict/evaluate`; libraries and the start of the programs are included.",
     parts: &[paths::SHARES, paths::PREDICTED],
 };
