@@ -229,6 +229,29 @@ fn an_unmarked_program_is_reordered_by_its_source_lines() {
 }
 
 #[test]
+fn accesses_between_marks_are_a_statement_where_none_is_named() {
+    let place = Place::new();
+    place.write("sweeps.c", SWEEPS);
+    let reordered = |name: &str, build: &str, data: &str| {
+        let words = format!("cc {build} -DMARKED -O1 sweeps.c -o {name}");
+        place.run(&words.split(' ').collect::<Vec<_>>()).succeeds();
+        let (program, trace) = (format!("./{name}"), format!("{name}.rltrace"));
+        let record = ["record", "-q", "--data", data, "-o", &trace, "--", &program];
+        place.run(&record).succeeds();
+        let done = place.run(&["reorder", &trace]).succeeds();
+        done.prints(&[" statements; every dependence between them is kept"]);
+        ["program", "reordered"].map(|order| {
+            let profile = format!("{name}.{order}.rlprof");
+            let json = place.run(&["report", &profile, "--json", "-"]).succeeds();
+            Json::parse(&json.out).counts()
+        })
+    };
+    let named = reordered("named", "--rl-names", "all");
+    assert_ne!(named[0], named[1]);
+    assert_eq!(reordered("hooked", "-g", "heap"), named);
+}
+
+#[test]
 fn reorder_fails_for_traces_without_statements() {
     let place = Place::new();
     place.write("trace.txt", "a b c a");

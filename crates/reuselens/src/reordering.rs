@@ -70,8 +70,9 @@ impl Reordered {
 /// taken to write it; where it only reads, that keeps an order that need not be kept. Data that
 /// the program does not name have no dependences.
 ///
-/// Of a program that names nothing, the source lines are the statements, where they are known, and
-/// each row says whether it loads or stores.
+/// Of a program that marks statements and names no access, all of its accesses between two marks
+/// are a statement. Of one that does neither, the source lines are the statements, where they are
+/// known. In both, each row says whether it loads or stores.
 ///
 /// Either way, the distances in program order are those of the program in statement mode
 /// ([`NamesMode::Statement`](crate::attribute::NamesMode)). The result is checked: each element is
@@ -93,6 +94,7 @@ pub fn reorder(
     let AttributedStatements {
         statements,
         cells: of_accesses,
+        kind,
     } = statements(&mut source, granularity, &mut cells)?;
     if statements.is_empty() {
         return Err(Error::NoStatements);
@@ -102,7 +104,6 @@ pub fn reorder(
     if !keeps_dependences(&statements, &order) {
         return Err(Error::Reordered);
     }
-    let lines = !source.are_named();
     let uncounted = cells.finish(&source, machine);
     let ends = access_ends(&statements);
     let profile = |order: &[u32], how: &str| {
@@ -113,11 +114,11 @@ pub fn reorder(
             items.extend_from_slice(accesses);
             cells.extend_from_slice(&of_accesses[end - accesses.len()..end]);
         }
-        profile(uncounted.clone(), (&items, cells), command, (how, lines))
+        profile(uncounted.clone(), (&items, cells), command, (how, kind))
     };
     Ok(Reordered {
         statements: statements.len(),
-        lines,
+        lines: kind == StatementKind::Line,
         program: profile(&program, "program order"),
         reordered: profile(&order, "reordered"),
     })
@@ -146,10 +147,10 @@ fn statements(
             Step::End => break,
             Step::Event(event) => cells.event(event),
             Step::Block => {
-                if source.are_named() && !found.named {
-                    // Where the program names its accesses no others count.
-                    found = StatementBuilder::new(granularity);
-                    found.named = true;
+                if block.rows().any(|row| row.kind == Kind::Named) {
+                    found.begin_anew(StatementKind::Named);
+                } else if source.are_named() {
+                    found.begin_anew(StatementKind::Marked);
                 }
                 cells.of_block(&block, &mut of_rows);
                 found.block(&block, &of_rows)?;
@@ -159,11 +160,24 @@ fn statements(
     found.finish()
 }
 
+/// What a statement is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum StatementKind {
+    /// A run of the code of a source line, with all of its accesses.
+    #[default]
+    Line,
+    /// What runs from one mark of the program to the next, with all of its accesses.
+    Marked,
+    /// The accesses that the program names between two of its marks. No others count.
+    Named,
+}
+
 /// Statements, and for each of their accesses the cell that it counts for, in program order.
 #[derive(Debug, Default)]
 struct AttributedStatements {
     statements: Statements,
     cells: Vec<u32>,
+    kind: StatementKind,
 }
 
 /// What a statement does with an address.
@@ -191,8 +205,6 @@ struct StatementBuilder {
     granularity: Granularity,
     found: AttributedStatements,
     threads: BTreeMap<u32, Pending>,
-    /// Whether accesses count that the program names, and no others.
-    named: bool,
     /// Whether a mark was there.
     marks: bool,
 }
@@ -203,8 +215,26 @@ impl StatementBuilder {
             granularity,
             found: AttributedStatements::default(),
             threads: BTreeMap::new(),
-            named: false,
             marks: false,
+        }
+    }
+
+    /// Forgets what was found, if statements are of another kind from here on: what the program
+    /// marks counts more than its lines, and what it names more than that. A statement that a mark
+    /// has begun goes on.
+    fn begin_anew(&mut self, kind: StatementKind) {
+        if kind <= self.found.kind {
+            return;
+        }
+        let marked = self.found.kind == StatementKind::Marked;
+        self.marks &= marked;
+        self.found = AttributedStatements {
+            kind,
+            ..AttributedStatements::default()
+        };
+        for mine in self.threads.values_mut() {
+            mine.begun &= marked;
+            mine.uses.clear();
         }
     }
 
@@ -212,12 +242,15 @@ impl StatementBuilder {
     fn block(&mut self, block: &Block, cells: &[u32]) -> Result<(), TooMany> {
         let process = u64::from(block.process.0) << 48;
         let mine = self.threads.entry(block.thread.0).or_default();
+        let kind = self.found.kind;
         for (at, (row, &cell)) in block.rows().zip(cells).enumerate() {
-            if row.kind == Kind::Statement && (row.size == LINE_MARK) != self.named {
-                close(mine, &mut self.found, (self.granularity, self.named))?;
+            if row.kind == Kind::Statement && is_mark(row.size, kind) {
+                close(mine, &mut self.found, self.granularity)?;
                 (mine.begun, self.marks) = (true, true);
             }
-            if !row.kind.is_access() || (row.kind == Kind::Named) != self.named {
+            if !row.kind.is_access()
+                || (row.kind == Kind::Named) != (kind == StatementKind::Named)
+            {
                 continue;
             }
             let bytes = match row.kind {
@@ -236,7 +269,7 @@ impl StatementBuilder {
                 cell,
             });
             if !mine.begun {
-                close(mine, &mut self.found, (self.granularity, self.named))?;
+                close(mine, &mut self.found, self.granularity)?;
             }
         }
         Ok(())
@@ -244,7 +277,7 @@ impl StatementBuilder {
 
     fn finish(mut self) -> Result<AttributedStatements, Error> {
         for mine in self.threads.values_mut() {
-            close(mine, &mut self.found, (self.granularity, self.named))?;
+            close(mine, &mut self.found, self.granularity)?;
         }
         if self.marks {
             Ok(self.found)
@@ -254,19 +287,24 @@ impl StatementBuilder {
     }
 }
 
+/// Whether a mark of this size begins a statement of this kind.
+fn is_mark(size: u8, kind: StatementKind) -> bool {
+    (size == LINE_MARK) == (kind == StatementKind::Line)
+}
+
 /// A statement ends: each address counts once, with the bytes of its first use, as in statement
 /// mode. All bytes of its longest use have dependences, and are written if any use of it writes.
 fn close(
     mine: &mut Pending,
     found: &mut AttributedStatements,
-    (granularity, named): (Granularity, bool),
+    granularity: Granularity,
 ) -> Result<(), TooMany> {
     let Some(last) = mine.uses.last() else {
         return Ok(());
     };
     let items = |used: &Use| granularity.cover(used.address, used.bytes);
     let last_item = |used: &Use| granularity.cover(used.address, used.longest).1;
-    let written = named.then(|| items(last).0);
+    let written = (found.kind == StatementKind::Named).then(|| items(last).0);
     let mut places = HashMap::new();
     let mut kept: Vec<Use> = Vec::new();
     for used in mine.uses.drain(..) {
@@ -316,7 +354,7 @@ fn profile(
     mut uncounted: Uncounted,
     (items, mut cells): (&[u64], Vec<u32>),
     command: &[String],
-    (how, lines): (&str, bool),
+    (how, kind): (&str, StatementKind),
 ) -> Profile {
     let none = uncounted.profile.cells.len() as u32 - 1;
     for cell in cells.iter_mut().filter(|cell| **cell == NO_CELL) {
@@ -337,11 +375,12 @@ fn profile(
     profile.method = Method {
         engine: "counting".to_owned(),
         exact: true,
-        source: if lines {
-            "accesses of source lines".to_owned()
-        } else {
-            "elements named by the program".to_owned()
-        },
+        source: match kind {
+            StatementKind::Line => "accesses of source lines",
+            StatementKind::Marked => "accesses of statements that the program marks",
+            StatementKind::Named => "elements named by the program",
+        }
+        .to_owned(),
         order: how.to_owned(),
         kinds: "all".to_owned(),
         data: "all".to_owned(),
