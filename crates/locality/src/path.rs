@@ -159,6 +159,13 @@ pub struct PathShares {
     /// Of those with several, not differentiable: a path with several patterns belongs to several
     /// traces of blocks.
     pub aliased: u64,
+    /// The same as it is published: of those with several, not differentiable, those that are
+    /// aliased with 16 outcomes, and with fewer than 16 also those that 16 differentiate. 0 in
+    /// profiles of earlier versions.
+    ///
+    /// Source: Fang et al. 2006, section 4.2, tables 1 and 2.
+    #[serde(default)]
+    pub aliased_published: u64,
     /// Of those with several, not differentiable: they have short and long patterns.
     pub short_and_long: u64,
     /// Of those with several: it is not known whether each path has at most one pattern, since

@@ -46,6 +46,41 @@ pub(crate) struct Shares {
     order: Vec<(u32, u32, u32)>,
 }
 
+/// The outcomes of the paths that tell aliasing as published.
+const PUBLISHED_LENGTH: u32 = 16;
+
+/// What the paths to an instruction of several patterns show.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// Each path has at most one pattern.
+    Differentiable,
+    /// The paths with several patterns are rarer ones that were counted together: each may have but
+    /// one.
+    Unknown,
+    /// A path has several patterns.
+    Confused {
+        /// Whether one of those stands for several traces of blocks.
+        aliased: bool,
+    },
+}
+
+impl Shown {
+    /// By paths that were cut to a length.
+    fn by(cuts: &[Cut], length: u32) -> Self {
+        let confused = || cuts.iter().filter(|cut| cut.several == Some(true));
+        if confused().next().is_none() {
+            return Shown::Differentiable;
+        }
+        let mut known = confused().filter(|cut| cut.length == length).peekable();
+        if known.peek().is_none() {
+            return Shown::Unknown;
+        }
+        Shown::Confused {
+            aliased: known.any(|cut| cut.traces.are_several(length)),
+        }
+    }
+}
+
 /// Some paths that are one when they are cut.
 struct Cut {
     /// The outcomes, the newest in the highest bit. What a shorter path keeps comes first: cut to
@@ -121,24 +156,34 @@ impl Shares {
                 several: None,
             }
         }));
+        // What paths of 16 outcomes show, or of the longest below that there are.
+        let mut at_sixteen = None;
         // A path that is cut twice is cut to the shorter length.
         for shares in self.shares.iter_mut().rev() {
             let length = shares.length;
             cut(&mut cuts, length, self.rule);
-            let confused = || cuts.iter().filter(|cut| cut.several == Some(true));
-            if confused().next().is_none() {
-                shares.differentiable += 1;
-                continue;
+            let shown = Shown::by(&cuts, length);
+            match shown {
+                Shown::Differentiable => shares.differentiable += 1,
+                Shown::Unknown => shares.unknown += 1,
+                Shown::Confused { aliased } => {
+                    shares.aliased += u64::from(aliased);
+                    shares.short_and_long += u64::from(both);
+                    let published = match at_sixteen {
+                        None => aliased,
+                        Some(longer) => {
+                            matches!(
+                                longer,
+                                Shown::Differentiable | Shown::Confused { aliased: true }
+                            )
+                        }
+                    };
+                    shares.aliased_published += u64::from(published);
+                }
             }
-            // Rarer paths together may have several patterns and each but one.
-            let mut known = confused().filter(|cut| cut.length == length).peekable();
-            if known.peek().is_none() {
-                shares.unknown += 1;
-                continue;
+            if length <= PUBLISHED_LENGTH {
+                at_sixteen.get_or_insert(shown);
             }
-            let aliased = known.any(|cut| cut.traces.are_several(length));
-            shares.aliased += u64::from(aliased);
-            shares.short_and_long += u64::from(both);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Paths of small programs, written down as blocks.
 
-use reuselens_locality::{PathTable, PatternRule};
+use reuselens_locality::{PathProfile, PathTable, PatternRule};
 use reuselens_predict::{BasicBlock, BlockEnd, PathTracker};
 use reuselens_units::Distance;
 
@@ -287,6 +287,22 @@ fn figure_6_needs_three_outcomes() {
         (1, 0, 0)
     );
     assert_eq!(table.at(3).unwrap().len(), 2);
+    // As published, what 16 outcomes differentiate is aliased with fewer, whatever its traces are.
+    let profile = PathProfile::new(&table, &[], 4, 0);
+    let aliased = profile.shares.iter();
+    let aliased = aliased.map(|shares| (shares.length, shares.aliased, shares.aliased_published));
+    assert_eq!(
+        aliased.collect::<Vec<_>>(),
+        [
+            (0, 0, 1),
+            (1, 1, 1),
+            (2, 1, 1),
+            (4, 0, 0),
+            (8, 0, 0),
+            (16, 0, 0),
+            (32, 0, 0)
+        ]
+    );
 }
 
 /// The different paths of 8 outcomes to block 9, after an inner loop of three iterations with a
