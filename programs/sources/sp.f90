@@ -64,7 +64,8 @@ contains
   ! planes (of J for the third direction, else of K) and of the lines in them that are named. Lines
   ! along the first direction follow each other, those along the others are side by side.
   subroutine each(n, direction, first, last, planes, lines, body)
-    integer, intent(in) :: n, direction, first, last, planes(2), lines(2)
+    integer, value :: n, direction, first, last
+    integer, intent(in) :: planes(2), lines(2)
     procedure(pass) :: body
     integer :: along, outer, inner, plane, line, at, step
     step = merge(1, -1, first <= last)
@@ -292,7 +293,7 @@ contains
   end subroutine dissipate_row
 
   subroutine add(p, m, times)
-    integer, intent(in) :: p, m
+    integer, value :: p, m
     real(8), value :: times
     call RecordStatement()
     lhs(p, m) = lhs(p, m) + times * dt * dissipation
@@ -400,7 +401,8 @@ contains
 
   ! The systems along a direction, of some planes and lines: pass after pass.
   subroutine solve(n, direction, planes, lines)
-    integer, intent(in) :: n, direction, planes(2), lines(2)
+    integer, value :: n, direction
+    integer, intent(in) :: planes(2), lines(2)
     call each(n, direction, 0, 0, planes, lines, border_row)
     call each(n, direction, n - 1, n - 1, planes, lines, border_row)
     call each(n, direction, 1, n - 2, planes, lines, row)
