@@ -142,14 +142,16 @@ fn make_item(workshop: &Workshop, item: &Printed, folder: &Path) -> anyhow::Resu
     let begun = Instant::now();
     let table = make(workshop)?;
     ensure!(!table.rows.is_empty(), "it came out without rows");
-    let seconds = begun.elapsed().as_secs();
+    let mut seconds = begun.elapsed().as_secs();
+    let values = folder.join("sources");
+    if workshop.resumes {
+        // What an interrupted run has left took its time there.
+        let before = kept::read(&values, item.id)?;
+        seconds = before.map_or(seconds, |kept| seconds.max(kept.origin.seconds));
+    }
     let origin = MadeWhere::here(&workshop.root, workshop.size, seconds)?;
     println!("{}: {} rows in {seconds} s", item.id, table.rows.len());
-    kept::write(
-        &folder.join("sources"),
-        item.id,
-        &KeptItem { origin, table },
-    )
+    kept::write(&values, item.id, &KeptItem { origin, table })
 }
 
 /// Makes the page and the pictures of what is kept below `folder`.

@@ -18,6 +18,8 @@ pub struct Workshop {
     pub root: PathBuf,
     /// The size of inputs.
     pub size: Size,
+    /// Whether it goes on with what an interrupted run has left.
+    pub resumes: bool,
     /// For what a run writes; kept between items, so that they share streams and profiles.
     pub scratch: PathBuf,
     /// A folder with inputs that the project does not have.
@@ -52,6 +54,7 @@ impl Workshop {
         Ok(Workshop {
             root: root.to_owned(),
             size,
+            resumes,
             scratch,
             data,
             builds: built.is_none(),
