@@ -85,6 +85,75 @@ Next: ptxas -arch=sm_70 -o h.cubin h.ptx
 }
 
 #[test]
+fn hooks_at_branches_are_recorded_or_counted() {
+    let place = Place::new();
+    place.write("k.ptx", PTX.replace("DONE:", "bar.sync 0;\nDONE:"));
+    let command = [
+        "gpu",
+        "instrument",
+        "k.ptx",
+        "-o",
+        "h.ptx",
+        "-f",
+        "--branches",
+    ];
+    let shown = place.run(&command).succeeds().out;
+    let hooks = "hooks at 2 memory instructions, 1 branch and 1 barrier\n";
+    assert!(shown.contains(hooks), "{shown}");
+    let shown = place.run(&[&command[..], &["--counts"]].concat());
+    let shown = shown.succeeds().out;
+    let counts = "The variable reuselens_counts has the counts\n";
+    assert!(shown.contains(counts), "{shown}");
+}
+
+#[test]
+fn loads_go_by_warps_and_results_stay() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let command = ["gpu", "bypass", "k.ptx", "--warps", "1", "-o", "b.ptx"];
+    let shown = place.run(&command).succeeds().out;
+    let expected = "b.ptx: the first warp of each block uses the L1 at 1 load\n\
+        Next: reuselens gpu run b.ptx -o FILE.rlwarp with the options of the kernel, and reuselens \
+        gpu report FILE.rlwarp\n";
+    assert_eq!(shown, expected);
+    let outputs = ["k.ptx", "b.ptx"].map(|kernel| {
+        let out = format!("y={kernel}.npy");
+        let mut words = with(&["--arg", "200", "--arg", "2.5", "--arg", "ramp:f32:200"]);
+        words.extend(["--arg", "y=zeros:f32:200", "--out", &out]);
+        words[2] = kernel;
+        place.run(&words).succeeds();
+        place.read(&format!("{kernel}.npy"))
+    });
+    assert_eq!(outputs[0], outputs[1]);
+    place.run(&command).fails(1).says(&["b.ptx"]);
+    for choice in ["0", "best"] {
+        let mut words = with(&["--arg", "200", "--arg", "2.5", "--arg", "ramp:f32:200"]);
+        words.extend(["--arg", "y=zeros:f32:200", "--out", "y=y.npy", "-f"]);
+        words.extend(["--bypass", choice]);
+        let shown = place.run(&words).succeeds().out;
+        assert_eq!(place.read("y.npy"), outputs[0]);
+        // 64 numbers of 4 bytes of the first block, none of them twice.
+        let best = "scale: 2 of 2 warps use the L1, which then fetches 8 sectors from the L2\n";
+        assert_eq!(shown.contains(best), choice == "best", "{shown}");
+    }
+    place
+        .run(&with(&["--bypass", "65"]))
+        .fails(2)
+        .says(&["--bypass", "0 to 64, or best"]);
+    let other = [&command[..], &["-f", "--kernel", "other"]].concat();
+    place
+        .run(&other)
+        .fails(1)
+        .says(&["no kernel other", "scale"]);
+    let volatile = "ld.volatile.global.f32";
+    place.write("k.ptx", PTX.replace("ld.global.f32", volatile));
+    let named = [&command[..], &["-f", "--kernel", "scale"]].concat();
+    let shown = place.run(&named).succeeds().out;
+    let kept = "as before at 1: loads with an order (ld.volatile.global.f32 in line 22)";
+    assert!(shown.contains(kept), "{shown}");
+}
+
+#[test]
 fn results_and_stream_are_written_and_the_same_on_any_number_of_threads() {
     let place = Place::new();
     place.write("k.ptx", PTX);

@@ -12,6 +12,10 @@ pub enum Opcode {
     Access(AccessForm),
     /// Goes elsewhere, if its guard holds: a basic block ends.
     Jump,
+    /// Calls a function.
+    Call,
+    /// Waits for the other warps of the block.
+    Barrier,
     /// Accesses no memory that is recorded.
     Plain,
     /// Accesses memory, or may, and gets no hook.
@@ -39,15 +43,12 @@ const PLAIN: &[&str] = &[
     "alloca",
     "and",
     "applypriority",
-    "bar",
-    "barrier",
     "bfe",
     "bfi",
     "bfind",
     "bmsk",
     "brev",
     "brkpt",
-    "call",
     "clusterlaunchcontrol",
     "clz",
     "cnot",
@@ -115,7 +116,6 @@ const PLAIN: &[&str] = &[
     "szext",
     "tanh",
     "testp",
-    "trap",
     "txq",
     "suq",
     "vabsdiff",
@@ -154,7 +154,11 @@ pub fn classify(opcode: &str) -> Opcode {
     let has = |word: &str| modifiers.contains(&word);
     match base {
         "ld" | "ldu" | "st" | "atom" | "red" => access(base, &modifiers),
-        "bra" | "brx" | "ret" | "exit" => Opcode::Jump,
+        "bra" | "brx" | "ret" | "exit" | "trap" => Opcode::Jump,
+        "call" => Opcode::Call,
+        "bar" | "barrier" if has("warp") || has("cluster") => Opcode::Plain,
+        "bar" | "barrier" if has("arrive") => Opcode::LeftOut(LeftOutReason::PartialBarrier),
+        "bar" | "barrier" => Opcode::Barrier,
         "cp" if has("commit_group") || has("wait_group") || has("wait_all") => Opcode::Plain,
         "cp" => Opcode::LeftOut(LeftOutReason::Copy),
         "wmma" if has("mma") => Opcode::Plain,
@@ -268,6 +272,12 @@ mod tests {
             ),
             ("tex.1d.v4.f32.s32", Opcode::LeftOut(LeftOutReason::Texture)),
             ("bra.uni", Opcode::Jump),
+            ("call.uni", Opcode::Call),
+            ("bar.sync", Opcode::Barrier),
+            ("barrier.cta.red.popc.aligned.u32", Opcode::Barrier),
+            ("bar.warp.sync", Opcode::Plain),
+            ("barrier.cluster.wait", Opcode::Plain),
+            ("bar.arrive", Opcode::LeftOut(LeftOutReason::PartialBarrier)),
             ("frobnicate.b32", Opcode::LeftOut(LeftOutReason::Unknown)),
         ] {
             assert_eq!(classify(opcode), expected, "{opcode}");

@@ -30,10 +30,18 @@ pub struct InstructionText<'a> {
     /// Column of the opcode.
     pub column: u32,
     pub opcode: &'a str,
+    /// Where what follows the opcode begins.
+    pub rest: usize,
     /// A predicate, and whether it is negated.
     pub guard: Option<(&'a str, bool)>,
     /// What is between the first brackets.
     pub address: Option<AddressText<'a>>,
+    /// Operands, those in parentheses together as one.
+    pub operands: usize,
+    /// Of an indirect branch or call: what says where it goes.
+    pub target: Option<Base<'a>>,
+    /// The last operand, if it is a name.
+    pub last: Option<&'a str>,
     /// File, line of the `.loc` before it.
     pub source: Option<(u64, u64)>,
 }
@@ -62,6 +70,8 @@ pub enum Base<'a> {
 /// A body.
 #[derive(Clone, Debug)]
 pub struct Body<'a> {
+    /// The labels of each `.branchtargets`, by its own.
+    pub tables: HashMap<&'a str, Vec<&'a str>>,
     /// After its `{`.
     pub open: usize,
     /// Where its first label or instruction begins.
@@ -76,6 +86,7 @@ struct BodyReader<'a, 't> {
     tokens: &'t [Token<'a>],
     next: usize,
     scopes: Vec<Scope<'a>>,
+    tables: HashMap<&'a str, Vec<&'a str>>,
     source: Option<(u64, u64)>,
 }
 
@@ -91,6 +102,7 @@ pub fn read_body<'a>(
         tokens,
         next: at + 1,
         scopes: vec![Scope::new()],
+        tables: HashMap::new(),
         source: None,
     };
     let open = tokens[at].end;
@@ -123,7 +135,13 @@ pub fn read_body<'a>(
         }
     }
     let first = first.unwrap_or(open);
-    Ok((Body { open, first, items }, reader.next))
+    let body = Body {
+        tables: reader.tables,
+        open,
+        first,
+        items,
+    };
+    Ok((body, reader.next))
 }
 
 impl<'a> BodyReader<'a, '_> {
@@ -155,7 +173,7 @@ impl<'a> BodyReader<'a, '_> {
                 ".branchtargets" | ".calltargets" | ".callprototype"
             );
             if is_table {
-                self.skip_statement()?;
+                self.table(token.text)?;
                 return Ok(None);
             }
             let after = self.tokens[self.next - 1].end;
@@ -190,6 +208,19 @@ impl<'a> BodyReader<'a, '_> {
                 _ => {}
             }
         }
+    }
+
+    /// `.branchtargets A, B, A;`, whose label is before it. Of the others nothing is kept.
+    fn table(&mut self, label: &'a str) -> Result<(), InstrumentError> {
+        let is_branches = self.peek().text == ".branchtargets";
+        let begin = self.next + 1;
+        self.skip_statement()?;
+        if is_branches {
+            let inside = &self.tokens[begin..self.next];
+            let words = inside.iter().filter(|it| it.kind == TokenKind::Word);
+            self.tables.insert(label, words.map(|it| it.text).collect());
+        }
+        Ok(())
     }
 
     /// `.loc 1 2 3, function_name …, inlined_at 1 2 3`, which has no semicolon.
@@ -280,10 +311,41 @@ impl<'a> BodyReader<'a, '_> {
             line: opcode.at.line,
             column: opcode.at.column,
             opcode: opcode.text,
+            rest: opcode.end,
             guard,
             address: self.address(operands),
+            operands: count_operands(operands),
+            target: self.target(opcode.text, operands),
+            last: (operands.last().filter(|it| it.kind == TokenKind::Word)).map(|it| it.text),
             source: self.source.filter(|(_, line)| *line > 0),
         })))
+    }
+
+    /// The register that says where an indirect branch (`brx.idx %r1, table`) or call
+    /// (`call (x), %rd1, (y), prototype`) goes.
+    fn target(&self, opcode: &str, operands: &[Token<'a>]) -> Option<Base<'a>> {
+        let base = opcode.split('.').next();
+        let mut depth = 0u32;
+        let outside = operands.iter().find(|token| {
+            match token.kind {
+                TokenKind::Mark(b'(') => depth += 1,
+                TokenKind::Mark(b')') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && token.kind == TokenKind::Word
+        });
+        let word = outside.filter(|_| matches!(base, Some("brx" | "call")))?;
+        self.named(word.text)
+    }
+
+    /// What a register is an address in; none of a register that has none.
+    fn named(&self, name: &'a str) -> Option<Base<'a>> {
+        match self.register(name) {
+            Some(4) => Some(Base::Narrow(name)),
+            Some(8) => Some(Base::Wide(name)),
+            Some(_) => None,
+            None => Some(Base::Variable(name)),
+        }
     }
 
     /// What is between the first brackets; none if it is no address that is understood.
@@ -308,14 +370,24 @@ impl<'a> BodyReader<'a, '_> {
         };
         let base = match base.kind {
             TokenKind::Number => Base::Number(base.text),
-            TokenKind::Word => match self.register(base.text) {
-                Some(4) => Base::Narrow(base.text),
-                Some(8) => Base::Wide(base.text),
-                Some(_) => return None,
-                None => Base::Variable(base.text),
-            },
+            TokenKind::Word => self.named(base.text)?,
             _ => return None,
         };
         Some(AddressText { base, offset })
     }
+}
+
+/// Operands that are separated by commas outside of parentheses, brackets and braces.
+fn count_operands(operands: &[Token<'_>]) -> usize {
+    let mut depth = 0u32;
+    let mut commas = 0;
+    for token in operands {
+        match token.kind {
+            TokenKind::Mark(b'(' | b'[' | b'{') => depth += 1,
+            TokenKind::Mark(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            TokenKind::Mark(b',') if depth == 0 => commas += 1,
+            _ => {}
+        }
+    }
+    usize::from(!operands.is_empty()) + commas
 }

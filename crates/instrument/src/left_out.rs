@@ -34,13 +34,16 @@ pub enum LeftOutReason {
     Form,
     /// An instruction that is not known: it may access memory.
     Unknown,
+    /// A barrier that only some warps of a block take part in, with a number of threads, or that a
+    /// warp does not wait at (`arrive`): phases after it are not exact.
+    PartialBarrier,
     /// A function that is declared and has no body here, such as `vprintf` and `malloc`.
     NoBody,
 }
 
 impl LeftOutReason {
     /// All of them.
-    pub const ALL: [LeftOutReason; 9] = [
+    pub const ALL: [LeftOutReason; 10] = [
         LeftOutReason::Copy,
         LeftOutReason::Matrix,
         LeftOutReason::Texture,
@@ -49,6 +52,7 @@ impl LeftOutReason {
         LeftOutReason::Address,
         LeftOutReason::Form,
         LeftOutReason::Unknown,
+        LeftOutReason::PartialBarrier,
         LeftOutReason::NoBody,
     ];
 }
@@ -64,6 +68,7 @@ impl fmt::Display for LeftOutReason {
             LeftOutReason::Address => "addresses of an unknown form",
             LeftOutReason::Form => "unknown sizes or spaces",
             LeftOutReason::Unknown => "unknown instructions",
+            LeftOutReason::PartialBarrier => "barriers of some warps",
             LeftOutReason::NoBody => "functions without a body",
         })
     }

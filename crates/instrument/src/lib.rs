@@ -1,5 +1,5 @@
-//! Puts hooks into PTX: the rewritten kernel writes a record of each memory instruction of each
-//! warp into a buffer on the device, which [`read_ring`] turns into a stream of warps.
+//! Rewrites PTX. With hooks a kernel writes a record of each memory instruction of each warp into a
+//! buffer on the device, which [`read_ring`] turns into a stream of warps.
 //!
 //! [`instrument`] takes PTX as text and gives PTX as text. Hooks are put between the statements;
 //! all else stays as it is, to the byte. A hook has no branch and calls nothing, uses registers of
@@ -8,9 +8,14 @@
 //! ([`Instrumented::variable`], see [`RingControl`]) that the host writes before a launch and reads
 //! after it. Functions that kernels call have hooks too.
 //!
+//! Where sums are enough, hooks count on the device instead, and need no buffer
+//! ([`InstrumentOptions::counts`], [`read_counts`]).
+//!
 //! A hook is before its instruction. The lowest active lane reserves room for the warp by one
 //! atomic addition; then each lane writes its own address. Records for which there is no room are
 //! counted and not written.
+//!
+//! [`bypass`] is another change of a kernel: it lets the loads of some warps pass the L1 by.
 //!
 //! ```
 //! use reuselens_instrument::{InstrumentOptions, instrument};
@@ -37,6 +42,9 @@
 
 mod access;
 mod body;
+mod bypass;
+mod counts;
+mod edit;
 mod error;
 mod hook;
 mod left_out;
@@ -45,6 +53,8 @@ mod ring;
 mod scan;
 mod site;
 
+pub use bypass::{BypassWarps, Bypassed, BypassedLoad, KeptReason, bypass};
+pub use counts::{COUNT_BYTES, SiteCounts, read_counts};
 pub use error::InstrumentError;
 pub use left_out::{LeftOut, LeftOutReason};
 pub use ring::{CONTROL_BYTES, RingControl, RingError, RingStream, read_ring};

@@ -8,12 +8,13 @@
 use reuselens_trace::TraceError;
 use reuselens_warp::{Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep};
 
+use crate::counts::SiteCounts;
 use crate::site::{HookKind, HookedSite, Instrumented};
 
 /// Bytes of a record before its addresses.
 pub const PLAIN_HEAD: u64 = 16;
-/// The same of a generic access.
-pub const GENERIC_HEAD: u64 = 32;
+/// The same of a generic access, and of a branch.
+pub const LONG_HEAD: u64 = 32;
 
 /// Bytes of the variable of a module.
 pub const CONTROL_BYTES: usize = 40;
@@ -75,6 +76,13 @@ impl RingControl {
             first_lost: number(32),
         }
     }
+
+    /// Bytes of the buffer that have records: what was reserved, up to the first record that was
+    /// lost.
+    pub fn written(self) -> u64 {
+        let room = self.capacity.min(self.first_lost);
+        self.reserved.min(room)
+    }
 }
 
 /// A buffer that has what no hook writes.
@@ -107,15 +115,23 @@ pub struct RingStream<'a> {
     launch: Option<Launch>,
     entries: Vec<RecordPlace>,
     next: usize,
-    /// Block, warp and position of the record before.
-    last: (u32, u32, u64),
+    last: LastRecord,
     lost: u64,
-    blocks: Vec<(u64, u64)>,
+    counts: Vec<SiteCounts>,
+}
+
+/// Where the record before was in its warp.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastRecord {
+    block: u32,
+    warp: u32,
+    phase: u32,
+    position: u64,
 }
 
 /// Reads the buffer of a launch. `bytes` are those of the buffer, from its address on: as many as
-/// were reserved, or all. Phases of records are 0, for barriers are not recorded; positions count
-/// the memory instructions of a warp.
+/// were reserved, or all. Phases count the barriers of all warps of a block; positions count the
+/// memory instructions of a warp in a phase.
 ///
 /// # Errors
 /// A buffer that has what no hook writes.
@@ -127,21 +143,18 @@ pub fn read_ring<'a>(
     control: RingControl,
     bytes: &'a [u8],
 ) -> Result<RingStream<'a>, RingError> {
-    let written = control
-        .reserved
-        .min(control.capacity)
-        .min(control.first_lost);
-    let end = written.min(bytes.len() as u64) as usize;
+    let end = control.written().min(bytes.len() as u64) as usize;
     let mut stream = RingStream {
         sites: &instrumented.sites,
         bytes: &bytes[..end],
         launch: None,
         entries: Vec::new(),
         next: 0,
-        last: (0, 0, 0),
+        last: LastRecord::default(),
         lost: control.lost,
-        blocks: vec![(0, 0); instrumented.sites.len()],
+        counts: vec![SiteCounts::default(); instrumented.sites.len()],
     };
+    let threads = launch.block.count();
     let mut at = 0;
     while at < end {
         let Some(record) = stream.record(at)? else {
@@ -155,11 +168,9 @@ pub fn read_ring<'a>(
                 what,
             });
         }
-        if stream.sites[record.site as usize].kind == HookKind::Block {
-            let (warps, threads) = &mut stream.blocks[record.site as usize];
-            *warps += 1;
-            *threads += u64::from(record.mask.count_ones());
-        } else {
+        stream.count(&record, threads);
+        let kind = stream.sites[record.site as usize].kind;
+        if matches!(kind, HookKind::Access { .. } | HookKind::Barrier) {
             stream.entries.push(RecordPlace { block, warp, at });
         }
         at = record.end;
@@ -178,9 +189,10 @@ struct Record {
     mask: u32,
     block: u32,
     warp: u32,
-    /// Lanes of a generic access that go to shared memory, and to local memory.
+    /// Lanes of a generic access that go to shared memory, and to local memory. Of a branch the
+    /// lanes that take it, and none.
     others: [u32; 2],
-    /// Where its addresses begin.
+    /// Where its addresses begin, or where its lanes go.
     addresses: usize,
     end: usize,
 }
@@ -191,10 +203,43 @@ impl RingStream<'_> {
         self.lost
     }
 
-    /// How often each basic block was begun: by warps and by threads, for each site; 0 for those
-    /// that are no block.
-    pub fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks
+    /// What the records come to, for each site. Of a memory instruction, warps of which no thread
+    /// accesses anything have no record, and only threads that access something are in one.
+    pub fn counts(&self) -> &[SiteCounts] {
+        &self.counts
+    }
+
+    /// Counts a record; blocks have `threads` threads.
+    fn count(&mut self, record: &Record, threads: u64) {
+        let taken = match self.sites[record.site as usize].kind {
+            HookKind::Branch | HookKind::IndirectBranch => record.others[0],
+            _ => record.mask,
+        };
+        let is_split = taken != 0 && taken != record.mask;
+        let is_mixed = match self.sites[record.site as usize].kind {
+            HookKind::Block | HookKind::Barrier => {
+                let present = threads.saturating_sub(32 * u64::from(record.warp)).min(32);
+                u64::from(record.mask.count_ones()) != present
+            }
+            HookKind::Branch | HookKind::Access { .. } => is_split,
+            HookKind::IndirectBranch => is_split || self.goes_apart(record, taken),
+        };
+        let count = &mut self.counts[record.site as usize];
+        count.warps += 1;
+        count.mixed += u64::from(is_mixed);
+        count.threads += u64::from(record.mask.count_ones());
+        count.taken += u64::from(taken.count_ones());
+    }
+
+    /// Whether the lanes that take an indirect branch go to different places.
+    fn goes_apart(&self, record: &Record, taken: u32) -> bool {
+        let lanes = (0..32).filter(|lane| record.mask >> lane & 1 != 0);
+        let mut places = lanes.enumerate().filter_map(|(place, lane)| {
+            let goes = taken >> lane & 1 != 0;
+            goes.then(|| u64_at(self.bytes, record.addresses + 8 * place))
+        });
+        let first = places.next();
+        places.any(|place| Some(place) != first)
     }
 
     /// The record there; none if the bytes end before its end.
@@ -212,8 +257,11 @@ impl RingStream<'_> {
             return Err(wrong("there is no such site"));
         };
         let (head, lanes) = match known.kind {
-            HookKind::Block => (PLAIN_HEAD, 0),
-            HookKind::Access { space: None, .. } => (GENERIC_HEAD, mask.count_ones()),
+            HookKind::Block | HookKind::Barrier => (PLAIN_HEAD, 0),
+            HookKind::Branch => (LONG_HEAD, 0),
+            HookKind::IndirectBranch | HookKind::Access { space: None, .. } => {
+                (LONG_HEAD, mask.count_ones())
+            }
             HookKind::Access { .. } => (PLAIN_HEAD, mask.count_ones()),
         };
         let end = at + head as usize + (8 * lanes as usize).next_multiple_of(16);
@@ -225,11 +273,11 @@ impl RingStream<'_> {
             return Err(wrong("no lane takes part"));
         }
         let mut others = [0; 2];
-        if head == GENERIC_HEAD {
+        if head == LONG_HEAD {
             others = [word(4), word(5)].map(Option::unwrap_or_default);
         }
         if others[0] & others[1] != 0 || (others[0] | others[1]) & !mask != 0 {
-            return Err(wrong("a lane goes to two spaces"));
+            return Err(wrong("a lane goes to two places"));
         }
         Ok(Some(Record {
             site,
@@ -242,9 +290,19 @@ impl RingStream<'_> {
         }))
     }
 
-    /// Adds the rows of a record: one for each space.
+    /// Adds the rows of a record: one for each space. After a barrier a phase begins.
     fn rows(&mut self, record: &Record, batch: &mut WarpBatch) {
+        let (block, warp) = (record.block, record.warp);
+        if (self.last.block, self.last.warp) != (block, warp) {
+            self.last = LastRecord {
+                block,
+                warp,
+                ..LastRecord::default()
+            };
+        }
         let HookKind::Access { space, kind, bytes } = self.sites[record.site as usize].kind else {
+            self.last.phase += 1;
+            self.last.position = 0;
             return;
         };
         let [shared, local] = record.others;
@@ -284,14 +342,11 @@ impl RingStream<'_> {
                 count += 1;
             }
         }
-        let (block, warp, position) = self.last;
-        let is_same = (block, warp) == (record.block, record.warp);
-        let position = if is_same { position + 1 } else { 1 };
-        self.last = (record.block, record.warp, position);
+        self.last.position += 1;
         batch.push_row(&WarpRow {
             site: record.site,
-            phase: 0,
-            position,
+            phase: self.last.phase,
+            position: self.last.position,
             block: record.block,
             warp: record.warp,
             mask,

@@ -8,7 +8,7 @@ use crate::body::{Body, read_body};
 use crate::error::InstrumentError;
 
 /// What hooks need to know of a file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ScannedModule<'a> {
     pub bodies: Vec<ScannedBody<'a>>,
     /// Functions that are declared and have no body: name and line.
@@ -17,6 +17,10 @@ pub struct ScannedModule<'a> {
     pub files: BTreeMap<u64, &'a str>,
     /// What `.target` names first; empty without one.
     pub target: &'a str,
+    /// What `.version` says; none without one.
+    pub version: Option<&'a str>,
+    /// What `.address_size` says; 64 without one.
+    pub address_size: &'a str,
     /// Where a variable can be declared: after the directives at the head.
     pub head: usize,
 }
@@ -25,27 +29,35 @@ pub struct ScannedModule<'a> {
 #[derive(Clone, Debug)]
 pub struct ScannedBody<'a> {
     pub function: &'a str,
+    pub is_kernel: bool,
     pub body: Body<'a>,
 }
 
 /// Finds the functions of a file.
 ///
 /// # Errors
-/// Files for which there can be no hooks ([`InstrumentError`]).
+/// A function or statement without an end.
 pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentError> {
-    let mut found = ScannedModule::default();
-    let (mut version, mut next) = (None, 0);
+    let mut found = ScannedModule {
+        bodies: Vec::new(),
+        declared: Vec::new(),
+        files: BTreeMap::new(),
+        target: "",
+        version: None,
+        address_size: "64",
+        head: 0,
+    };
+    let mut next = 0;
     let word = |at: usize| tokens[at.min(tokens.len() - 1)];
     while word(next).kind != TokenKind::End {
         match word(next).text {
             ".version" => {
-                version = Some(word(next + 1).text);
+                found.version = Some(word(next + 1).text);
                 found.head = word(next + 1).end;
                 next += 2;
             }
             ".target" => {
                 found.target = word(next + 1).text;
-                old_target(found.target)?;
                 next += 2;
                 while word(next).kind == TokenKind::Mark(b',') {
                     next += 2;
@@ -53,9 +65,7 @@ pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentErr
                 found.head = word(next - 1).end;
             }
             ".address_size" => {
-                if word(next + 1).text != "64" {
-                    return Err(InstrumentError::AddressSize);
-                }
+                found.address_size = word(next + 1).text;
                 found.head = word(next + 1).end;
                 next += 2;
             }
@@ -70,8 +80,21 @@ pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentErr
             _ => next += 1,
         }
     }
-    check_version(version)?;
     Ok(found)
+}
+
+impl ScannedModule<'_> {
+    /// That the file can have hooks.
+    ///
+    /// # Errors
+    /// If its version, its target or its addresses are not for them.
+    pub fn check_hooks(&self) -> Result<(), InstrumentError> {
+        old_target(self.target)?;
+        if self.address_size != "64" {
+            return Err(InstrumentError::AddressSize);
+        }
+        check_version(self.version)
+    }
 }
 
 /// The index after a block in braces, the first from here.
@@ -127,7 +150,11 @@ fn function<'a>(
     }
     let (body, next) = read_body(tokens, at)?;
     let function = name.unwrap_or_default();
-    found.bodies.push(ScannedBody { function, body });
+    found.bodies.push(ScannedBody {
+        function,
+        is_kernel: tokens[start].text == ".entry",
+        body,
+    });
     Ok(next)
 }
 

@@ -1,5 +1,7 @@
 //! [`instrument`]: the text with hooks, and the list of the sites that have one.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reuselens_ptx::tokens;
@@ -7,17 +9,22 @@ use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::access::{AccessForm, Opcode, classify};
 use crate::body::{Base, InstructionText, Item};
+use crate::edit::with_replaced;
 use crate::error::InstrumentError;
-use crate::hook::{self, Hook};
+use crate::hook::{self, Content, Hook};
 use crate::left_out::{LeftOut, LeftOutReason};
 use crate::names;
 use crate::scan::{ScannedBody, ScannedModule, scan};
 
-/// What gets hooks.
+/// What gets hooks beside memory instructions and barriers, and what hooks do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstrumentOptions {
     /// Beginnings of basic blocks too.
     pub blocks: bool,
+    /// Branches too: those that lanes may leave differently.
+    pub branches: bool,
+    /// Hooks count on the device, and write no records.
+    pub counts: bool,
 }
 
 /// What a hook records.
@@ -32,17 +39,24 @@ pub enum HookKind {
         /// Bytes that each thread accesses.
         bytes: u8,
     },
-    /// The beginning of a basic block: a label, or what follows a branch that may not be taken.
+    /// The beginning of a basic block: a label, or what follows a branch that may not be taken. A
+    /// block that only returns has no hook.
     Block,
+    /// A branch, return, exit or trap under a guard, which lanes may leave differently.
+    Branch,
+    /// A branch by a table, or a call through a pointer: lanes may go to different places.
+    IndirectBranch,
+    /// A barrier of all warps of a block, from which a phase begins.
+    Barrier,
 }
 
 /// A place with a hook. Records name it by its index in [`Instrumented::sites`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookedSite {
-    /// Line of the opcode in the PTX that was given, from 1; of a block, of its label or of the
-    /// branch before it.
+    /// Line of the opcode in the PTX that was given, from 1; of a block, of its first instruction.
+    /// Of several hooks with one first instruction, the last one sees all that come to it.
     pub line: u32,
-    /// Column of the opcode, from 1; 0 for a block.
+    /// Column of the opcode, from 1; 0 of a block without an instruction.
     pub column: u32,
     /// The kernel or function that it is in.
     pub function: String,
@@ -60,7 +74,10 @@ pub struct Instrumented {
     /// The PTX.
     pub text: String,
     /// The variable of the module that names the buffer; see [`RingControl`](crate::RingControl).
+    /// Where hooks count, the variable that has the counts; see [`read_counts`](crate::read_counts).
     pub variable: String,
+    /// What got hooks, and what they do.
+    pub options: InstrumentOptions,
     /// The architecture that the PTX is for, as `sm_80`; empty if it does not say.
     pub target: String,
     /// The places that have hooks, in the order of the text. Those of functions are once in it,
@@ -96,6 +113,7 @@ pub fn instrument(
 ) -> Result<Instrumented, InstrumentError> {
     let tokens = tokens(text)?;
     let module = scan(&tokens)?;
+    module.check_hooks()?;
     let mut writer = HookWriter {
         prefix: names::free_prefix(&tokens),
         options: *options,
@@ -115,31 +133,19 @@ pub fn instrument(
     }
     writer.left_out.sort_by_key(|left| left.line);
     if !writer.sites.is_empty() {
+        let declaration = writer.declaration();
         writer
             .added
-            .insert(0, (module.head, hook::declaration(&writer.prefix)));
+            .insert(0, (module.head..module.head, declaration));
     }
     Ok(Instrumented {
-        text: with_added(text, &writer.added),
-        variable: hook::variable(&writer.prefix),
+        text: with_replaced(text, &writer.added),
+        variable: hook::variable(&writer.prefix, options.counts),
+        options: *options,
         target: module.target.to_owned(),
         sites: writer.sites,
         left_out: writer.left_out,
     })
-}
-
-/// The text with others at their places, which are in order.
-fn with_added(text: &str, added: &[(usize, String)]) -> String {
-    let more: usize = added.iter().map(|(_, added)| added.len()).sum();
-    let mut whole = String::with_capacity(text.len() + more);
-    let mut done = 0;
-    for (at, added) in added {
-        whole.push_str(&text[done..*at]);
-        whole.push_str(added);
-        done = *at;
-    }
-    whole.push_str(&text[done..]);
-    whole
 }
 
 struct HookWriter<'a, 't> {
@@ -147,12 +153,16 @@ struct HookWriter<'a, 't> {
     options: InstrumentOptions,
     module: &'t ScannedModule<'a>,
     /// What is added, and before which byte.
-    added: Vec<(usize, String)>,
+    added: Vec<(Range<usize>, String)>,
     sites: Vec<HookedSite>,
     left_out: Vec<LeftOut>,
 }
 
 impl HookWriter<'_, '_> {
+    fn declaration(&self) -> String {
+        hook::declaration(&self.prefix, self.options.counts, self.sites.len())
+    }
+
     fn leave_out(&mut self, line: u32, function: &str, opcode: &str, reason: LeftOutReason) {
         self.left_out.push(LeftOut {
             line,
@@ -166,36 +176,53 @@ impl HookWriter<'_, '_> {
         let (sites, added) = (self.sites.len(), self.added.len());
         let body = &scanned.body;
         if self.options.blocks && !matches!(body.items.first(), None | Some(Item::Label { .. })) {
-            self.block(scanned.function, body.first, first_line(&body.items));
+            self.block(scanned.function, body.first, &body.items);
         }
-        for item in &body.items {
+        for (at, item) in body.items.iter().enumerate() {
+            let rest = &body.items[at..];
             match item {
-                Item::Label { after, line } if self.options.blocks => {
-                    self.block(scanned.function, *after, *line);
+                Item::Label { after, .. } if self.options.blocks => {
+                    self.block(scanned.function, *after, rest);
                 }
                 Item::Label { .. } => {}
-                Item::Instruction(instruction) => {
-                    self.instruction(scanned.function, instruction);
-                }
+                Item::Instruction(instruction) => self.instruction(scanned, instruction, rest),
             }
         }
         if self.sites.len() > sites {
+            let prologue = hook::prologue(&self.prefix, self.options.counts);
             let start = [
-                (body.open, hook::registers(&self.prefix)),
-                (body.first, format!("\n{}", hook::prologue(&self.prefix))),
+                (body.open..body.open, hook::registers(&self.prefix)),
+                (body.first..body.first, format!("\n{prologue}")),
             ];
             self.added.splice(added..added, start);
         }
     }
 
-    fn instruction(&mut self, function: &str, instruction: &InstructionText<'_>) {
+    /// `rest` are the statements of the body from this one on.
+    fn instruction(
+        &mut self,
+        scanned: &ScannedBody<'_>,
+        instruction: &InstructionText<'_>,
+        rest: &[Item<'_>],
+    ) {
+        let function = scanned.function;
         match classify(instruction.opcode) {
             Opcode::Plain => {}
             Opcode::Jump => {
+                if self.options.branches {
+                    self.branch(scanned, instruction);
+                }
                 if self.options.blocks && instruction.guard.is_some() {
-                    self.block(function, instruction.after, instruction.line);
+                    self.block(function, instruction.after, &rest[1..]);
                 }
             }
+            Opcode::Call => {
+                let is_indirect = !matches!(instruction.target, None | Some(Base::Variable(_)));
+                if self.options.branches && is_indirect {
+                    self.branch(scanned, instruction);
+                }
+            }
+            Opcode::Barrier => self.barrier(function, instruction),
             Opcode::LeftOut(reason) => {
                 self.leave_out(instruction.line, function, instruction.opcode, reason);
             }
@@ -212,37 +239,94 @@ impl HookWriter<'_, '_> {
             let reason = LeftOutReason::Address;
             return self.leave_out(instruction.line, function, instruction.opcode, reason);
         };
+        let content = Content::Address {
+            address,
+            is_generic: form.space.is_none(),
+        };
+        let AccessForm { space, kind, bytes } = form;
+        let kind = HookKind::Access { space, kind, bytes };
+        self.before(function, instruction, kind, content);
+    }
+
+    /// A branch that lanes may leave differently; others have no hook.
+    fn branch(&mut self, scanned: &ScannedBody<'_>, instruction: &InstructionText<'_>) {
+        let function = scanned.function;
+        let is_table = instruction.opcode.starts_with("brx");
+        if !is_table && !instruction.opcode.starts_with("call") {
+            if instruction.guard.is_some() {
+                self.before(function, instruction, HookKind::Branch, Content::Taken);
+            }
+            return;
+        }
+        let labels = instruction.last.and_then(|it| scanned.body.tables.get(it));
+        let Some(register) = instruction.target.filter(|_| labels.is_some() || !is_table) else {
+            let reason = LeftOutReason::Form;
+            return self.leave_out(instruction.line, function, instruction.opcode, reason);
+        };
+        let equal = if is_table {
+            equal_entries(labels.map_or(&[], Vec::as_slice))
+        } else {
+            Vec::new()
+        };
+        let content = Content::Target { register, equal };
+        self.before(function, instruction, HookKind::IndirectBranch, content);
+    }
+
+    fn barrier(&mut self, function: &str, instruction: &InstructionText<'_>) {
+        // A barrier with a reduction has a result and a source, too.
+        let is_reduction = instruction.opcode.contains(".red");
+        if instruction.operands != if is_reduction { 3 } else { 1 } {
+            let reason = LeftOutReason::PartialBarrier;
+            return self.leave_out(instruction.line, function, instruction.opcode, reason);
+        }
+        self.before(function, instruction, HookKind::Barrier, Content::Arrival);
+    }
+
+    /// Puts a hook before an instruction.
+    fn before(
+        &mut self,
+        function: &str,
+        instruction: &InstructionText<'_>,
+        kind: HookKind,
+        content: Content<'_>,
+    ) {
         let hook = Hook {
             site: self.sites.len(),
             guard: instruction.guard,
-            address: Some(address),
-            is_generic: form.space.is_none(),
+            content,
+            counts: self.options.counts,
         };
         let text = format!("\n{}", hook.text(&self.prefix));
-        self.added.push((instruction.start, text));
-        let AccessForm { space, kind, bytes } = form;
+        self.added
+            .push((instruction.start..instruction.start, text));
         self.sites.push(HookedSite {
             line: instruction.line,
             column: instruction.column,
             function: function.to_owned(),
             opcode: instruction.opcode.to_owned(),
             place: self.place(instruction.source),
-            kind: HookKind::Access { space, kind, bytes },
+            kind,
         });
     }
 
-    fn block(&mut self, function: &str, at: usize, line: u32) {
+    /// Puts a hook at the beginning of a block; `statements` has its first instruction. A block that
+    /// only returns has none: compilers make exits of branches to it, after which lanes do not meet.
+    fn block(&mut self, function: &str, at: usize, statements: &[Item<'_>]) {
+        if returns(statements) {
+            return;
+        }
+        let (line, column) = first_place(statements);
         let hook = Hook {
             site: self.sites.len(),
             guard: None,
-            address: None,
-            is_generic: false,
+            content: Content::Arrival,
+            counts: self.options.counts,
         };
         let text = format!("\n{}", hook.text(&self.prefix));
-        self.added.push((at, text));
+        self.added.push((at..at, text));
         self.sites.push(HookedSite {
             line,
-            column: 0,
+            column,
             function: function.to_owned(),
             opcode: "block".to_owned(),
             place: String::new(),
@@ -256,9 +340,37 @@ impl HookWriter<'_, '_> {
     }
 }
 
-fn first_line(items: &[Item<'_>]) -> u32 {
-    items.first().map_or(0, |item| match item {
-        Item::Label { line, .. } => *line,
-        Item::Instruction(instruction) => instruction.line,
+/// Line and column of the first instruction; the line of a label, and 0, where none follows.
+fn first_place(statements: &[Item<'_>]) -> (u32, u32) {
+    let instruction = statements.iter().find_map(|item| match item {
+        Item::Label { .. } => None,
+        Item::Instruction(instruction) => Some((instruction.line, instruction.column)),
+    });
+    let label = statements.iter().find_map(|item| match item {
+        Item::Label { line, .. } => Some((*line, 0)),
+        Item::Instruction(_) => None,
+    });
+    instruction.or(label).unwrap_or_default()
+}
+
+/// Whether the first instruction is a return or an exit of all lanes.
+fn returns(statements: &[Item<'_>]) -> bool {
+    let first = statements.iter().find_map(|item| match item {
+        Item::Label { .. } => None,
+        Item::Instruction(instruction) => Some(instruction),
+    });
+    first.is_some_and(|first| {
+        let base = first.opcode.split('.').next();
+        first.guard.is_none() && matches!(base, Some("ret" | "exit"))
     })
+}
+
+/// Entries of a table of branches that have the label of an earlier entry, each with the first one.
+fn equal_entries(labels: &[&str]) -> Vec<(usize, usize)> {
+    let mut firsts = HashMap::new();
+    let entries = labels.iter().enumerate().filter_map(|(at, label)| {
+        let first = *firsts.entry(*label).or_insert(at);
+        (first < at).then_some((at, first))
+    });
+    entries.collect()
 }

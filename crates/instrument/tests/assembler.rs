@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use reuselens_instrument::{InstrumentOptions, instrument};
+use reuselens_instrument::{BypassWarps, InstrumentOptions, bypass, instrument};
 
 /// Architectures that some assembler of CUDA 12 or 13 knows, the oldest first.
 const ARCHITECTURES: [&str; 7] = [
@@ -38,11 +38,11 @@ fn assemble(ptxas: &str, text: &str, architecture: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// How many of the files of a compiler are taken for these architectures with hooks; only those
+/// How many of the files of a compiler are taken for these architectures after `rewrite`; only those
 /// that `has` names.
 fn assemble_all(
     architectures: &[&str],
-    options: &InstrumentOptions,
+    rewrite: impl Fn(&str) -> String,
     compiler: &str,
     has: impl Fn(&str) -> bool,
 ) -> usize {
@@ -58,9 +58,9 @@ fn assemble_all(
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let found = instrument(&text, options).unwrap();
+        let rewritten = rewrite(&text);
         for architecture in architectures {
-            let results = [text.as_str(), &found.text].map(|it| assemble(&ptxas, it, architecture));
+            let results = [text.as_str(), &rewritten].map(|it| assemble(&ptxas, it, architecture));
             match results {
                 [Ok(()), Ok(())] => assembled += 1,
                 // The kernel is for a later architecture, or the assembler too old.
@@ -72,16 +72,30 @@ fn assemble_all(
     assembled
 }
 
+/// Puts hooks into a file.
+fn hooks(options: InstrumentOptions) -> impl Fn(&str) -> String {
+    move |text| instrument(text, &options).unwrap().text
+}
+
+/// Lets the loads of all warps but the first three pass the L1 by.
+fn bypassed(text: &str) -> String {
+    bypass(text, &BypassWarps::All(3)).unwrap().text
+}
+
 #[test]
 fn kernels_of_nvcc_assemble_with_hooks() {
     let options = InstrumentOptions::default();
-    assert!(assemble_all(&["sm_80"], &options, "nvcc", |_| true) >= 25);
+    assert!(assemble_all(&["sm_80"], hooks(options), "nvcc", |_| true) >= 25);
 }
 
 #[test]
 fn kernels_of_clang_assemble_with_hooks() {
-    let options = InstrumentOptions { blocks: true };
-    assert!(assemble_all(&["sm_80"], &options, "clang", |_| true) >= 24);
+    let options = InstrumentOptions {
+        blocks: true,
+        branches: true,
+        ..InstrumentOptions::default()
+    };
+    assert!(assemble_all(&["sm_80"], hooks(options), "clang", |_| true) >= 24);
 }
 
 #[test]
@@ -94,9 +108,11 @@ fn generated_kernels_assemble_with_hooks() {
         let text = crate::generated::kernel(seed);
         let options = InstrumentOptions {
             blocks: seed % 2 == 0,
+            branches: seed % 2 == 0,
+            counts: seed % 3 == 0,
         };
         let found = instrument(&text, &options).unwrap();
-        for text in [&text, &found.text] {
+        for text in [&text, &found.text, &bypassed(&text)] {
             assemble(&ptxas, text, "sm_80").unwrap_or_else(|error| panic!("{seed}: {error}"));
         }
     }
@@ -107,5 +123,13 @@ fn kernels_assemble_with_hooks_for_all_architectures() {
     let options = InstrumentOptions::default();
     let few = |name: &str| ["atomics", "calls", "spaces", "scan"].contains(&name);
     // The assembler may be older than the last ones, and kernels are for sm_75 or sm_80 on.
-    assert!(assemble_all(&ARCHITECTURES, &options, "nvcc", few) >= 16);
+    assert!(assemble_all(&ARCHITECTURES, hooks(options), "nvcc", few) >= 16);
+}
+
+#[test]
+fn kernels_assemble_with_loads_that_go_by_warps_for_all_architectures() {
+    let few = |name: &str| ["calls", "spaces", "scan", "bfs"].contains(&name);
+    let architectures = ["sm_75", "sm_90", "sm_120"];
+    assert!(assemble_all(&architectures, bypassed, "nvcc", few) >= 6);
+    assert!(assemble_all(&["sm_80"], bypassed, "clang", few) >= 4);
 }

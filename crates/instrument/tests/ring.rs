@@ -114,14 +114,19 @@ fn buffers_of_other_bytes_are_refused() {
 #[test]
 fn blocks_are_counted() {
     let body = "setp.lt.u32 %p1, %r1, 40;\n@%p1 bra L;\nst.global.u32 [%x1], 1;\nL:";
-    let options = InstrumentOptions { blocks: true };
+    let options = InstrumentOptions {
+        blocks: true,
+        ..InstrumentOptions::default()
+    };
     let instrumented = instrument(&file(body), &options).unwrap();
     let (control, bytes, launch) = run(&instrumented, 1 << 16);
     let stream = read_ring(&instrumented, launch, control, &bytes).unwrap();
-    let sites = instrumented.sites.iter().zip(stream.blocks());
+    let sites = instrumented.sites.iter().zip(stream.counts());
     let blocks = sites.filter(|(site, _)| site.kind == HookKind::Block);
-    let found: Vec<_> = blocks.map(|(site, counts)| (site.line, *counts)).collect();
-    assert_eq!(found, [(8, (8, 256)), (13, (4, 96)), (15, (8, 256))]);
+    let found =
+        blocks.map(|(site, counts)| (site.line, counts.warps, counts.mixed, counts.threads));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, [(8, 8, 0, 256), (14, 4, 4, 96)]);
 }
 
 #[test]

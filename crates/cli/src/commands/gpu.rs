@@ -1,6 +1,8 @@
 //! `reuselens gpu`: the commands about GPU kernels.
 
 pub mod analyze;
+pub mod bypass;
+mod bypassed_run;
 pub mod diff;
 mod diff_runs;
 pub mod input;
@@ -26,6 +28,7 @@ enum GpuCommand {
     Run(run::Args),
     Analyze(analyze::Args),
     Instrument(instrument::Args),
+    Bypass(bypass::Args),
     Diff(diff::Args),
     Map(map::Args),
     Report(report::Args),
@@ -38,6 +41,7 @@ impl Args {
             GpuCommand::Run(args) => args.run(),
             GpuCommand::Analyze(args) => args.run(),
             GpuCommand::Instrument(args) => args.run(),
+            GpuCommand::Bypass(args) => args.run(),
             GpuCommand::Diff(args) => args.run(),
             GpuCommand::Map(args) => args.run(),
             GpuCommand::Report(args) => args.run(),

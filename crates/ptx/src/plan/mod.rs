@@ -205,6 +205,19 @@ impl Plan {
     /// # Errors
     /// Files that cannot be read, kernels outside the subset, names that do not exist.
     pub fn prepare(&self, memory_limit: u64, options: &Options) -> Result<Session, PlanError> {
+        self.prepare_rewritten(memory_limit, options, &|text| text)
+    }
+
+    /// The same, with the PTX of each file after `rewrite`.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_rewritten(
+        &self,
+        memory_limit: u64,
+        options: &Options,
+        rewrite: &dyn Fn(String) -> String,
+    ) -> Result<Session, PlanError> {
         let mut session = Session {
             device: Device::with_limit(memory_limit),
             buffers: HashMap::new(),
@@ -219,7 +232,7 @@ impl Plan {
             let (loaded, text) = match modules.entry(path) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
-                    let text = ptx_of(path, &self.preprocessor)?;
+                    let text = rewrite(ptx_of(path, &self.preprocessor)?);
                     let module = PtxModule::parse(&text);
                     let module = module.map_err(|error| wrong_ptx(path, &text, error))?;
                     place.insert((session.device.load(module)?, text))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -32,6 +32,12 @@ pub struct Args {
     /// Record the beginnings of basic blocks too
     #[arg(long)]
     blocks: bool,
+    /// Record branches that lanes may leave differently too
+    #[arg(long)]
+    branches: bool,
+    /// Count executions on the GPU, and record nothing
+    #[arg(long)]
+    counts: bool,
     /// Overwrite outputs
     #[arg(short, long)]
     force: bool,
@@ -43,11 +49,11 @@ pub struct Args {
 impl Args {
     /// Rewrites the file.
     pub fn run(self) -> Outcome {
-        refuse_source(&self.ptx, "no PTX")?;
-        let text = read_text(&self.ptx, MOST_PTX)
-            .map_err(|error| unreadable(&self.ptx, &error, "give PTX, as `nvcc -ptx` makes it"))?;
+        let text = read_ptx(&self.ptx)?;
         let options = InstrumentOptions {
             blocks: self.blocks,
+            branches: self.branches,
+            counts: self.counts,
         };
         let found = instrument(&text, &options).with_context(|| self.ptx.display().to_string())?;
         let mut file = AtomicFile::create(&self.output, self.force)?;
@@ -61,22 +67,7 @@ impl Args {
     }
 
     fn report(&self, found: &Instrumented) -> anyhow::Result<()> {
-        let is_block = |kind: HookKind| kind == HookKind::Block;
-        let blocks = found
-            .sites
-            .iter()
-            .filter(|site| is_block(site.kind))
-            .count();
-        let accesses = found.sites.len() - blocks;
-        let accesses = counted(accesses as u64, "memory instruction", "memory instructions");
-        let blocks = match blocks {
-            0 => String::new(),
-            some => format!(
-                " and {}",
-                counted(some as u64, "basic block", "basic blocks")
-            ),
-        };
-        say!("{}: hooks at {accesses}{blocks}", self.output.display())?;
+        say!("{}: hooks at {}", self.output.display(), hooked(found))?;
         for (reason, places) in by_reason(found) {
             say!(
                 "  no hooks at {}: {reason} ({})",
@@ -88,7 +79,12 @@ impl Args {
             say!("The kernels are as they were: there is nothing to record in them")?;
             return Ok(());
         }
-        say!("The variable {} names the buffer", found.variable)?;
+        let what = if found.options.counts {
+            "has the counts"
+        } else {
+            "names the buffer"
+        };
+        say!("The variable {} {what}", found.variable)?;
         let cubin = self.output.with_extension("cubin");
         let words = vec![
             "ptxas".to_owned(),
@@ -102,6 +98,51 @@ impl Args {
     }
 }
 
+/// Reads a file that is to be PTX.
+pub fn read_ptx(path: &Path) -> anyhow::Result<String> {
+    refuse_source(path, "no PTX")?;
+    let text = read_text(path, MOST_PTX);
+    text.map_err(|error| unreadable(path, &error, "give PTX, as `nvcc -ptx` makes it"))
+}
+
+/// How many sites of each kind have hooks: `2 memory instructions and 1 barrier`.
+fn hooked(found: &Instrumented) -> String {
+    let count = |is_of_kind: fn(HookKind) -> bool| {
+        let sites = found.sites.iter().filter(|site| is_of_kind(site.kind));
+        sites.count() as u64
+    };
+    let accesses = count(|kind| matches!(kind, HookKind::Access { .. }));
+    let branches = |kind| matches!(kind, HookKind::Branch | HookKind::IndirectBranch);
+    let mut parts = vec![counted(
+        accesses,
+        "memory instruction",
+        "memory instructions",
+    )];
+    for (number, one, some) in [
+        (
+            count(|kind| kind == HookKind::Block),
+            "basic block",
+            "basic blocks",
+        ),
+        (count(branches), "branch", "branches"),
+        (
+            count(|kind| kind == HookKind::Barrier),
+            "barrier",
+            "barriers",
+        ),
+    ] {
+        if number > 0 {
+            parts.push(counted(number, one, some));
+        }
+    }
+    let last = parts.pop().unwrap_or_default();
+    if parts.is_empty() {
+        last
+    } else {
+        format!("{} and {last}", parts.join(", "))
+    }
+}
+
 /// What has no hooks: opcode and line of each, by the reason.
 fn by_reason(found: &Instrumented) -> BTreeMap<LeftOutReason, Vec<String>> {
     let mut reasons: BTreeMap<LeftOutReason, Vec<String>> = BTreeMap::new();
@@ -112,7 +153,8 @@ fn by_reason(found: &Instrumented) -> BTreeMap<LeftOutReason, Vec<String>> {
     reasons
 }
 
-fn shown(places: &[String]) -> String {
+/// The first places of instructions.
+pub fn shown(places: &[String]) -> String {
     let mut text = places[..places.len().min(SHOWN)].join(", ");
     if places.len() > SHOWN {
         text.push_str(", …");

@@ -8,11 +8,13 @@ use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
 use reuselens_gpu_advisor::{ClassCounts, GpuModel, InstructionMix, LaunchConfiguration};
+use reuselens_instrument::BypassWarps;
 use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
 use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options, launch_record};
 use reuselens_report::{configuration_text, mix_text};
 use reuselens_warp::file::WarpWriter;
 
+use super::bypassed_run::{BestWarps, BypassChoice, advisor, rewritten};
 use crate::arithmetic::{ArithmeticFile, WithArithmetic};
 use crate::cuda::{OnFaultName, warn_of_skipped};
 use crate::exit::{Outcome, Usage};
@@ -75,13 +77,17 @@ pub struct Args {
     /// Count instructions by class, and operations on floats; takes somewhat longer
     #[arg(long)]
     mix: bool,
+    /// Let the loads of all but the first N warps of each block pass the L1 by; best: as many as the
+    /// model of caches finds best for --gpu-model, which takes another run
+    #[arg(long, value_name = "N|best")]
+    bypass: Option<BypassChoice>,
     /// Look for races between the threads of a block
     #[arg(long)]
     check_races: bool,
     /// The most memory of the device
     #[arg(long, value_name = "SIZE", default_value = "8G")]
     memory_limit: Bytes,
-    /// The GPU whose occupancy is shown: blackwell, hopper, ada, ampere, pascal, kepler, or sizes
+    /// The GPU whose occupancy is shown, and whose caches --bypass best is for: blackwell, hopper, ada, ampere, pascal, kepler, or sizes
     #[arg(long, default_value = "hopper", value_name = "GPU")]
     gpu_model: GpuModel,
     /// Overwrite outputs
@@ -128,9 +134,7 @@ impl Args {
         let plan = self.plan()?;
         let outs = self.outs()?;
         let options = self.options();
-        let mut session = plan
-            .prepare(self.memory_limit.get(), &options)
-            .map_err(|error| self.where_buffers_are(error))?;
+        let mut session = self.prepare(&plan, &options)?;
         for (name, _) in &outs {
             session.bytes(name)?;
         }
@@ -179,6 +183,63 @@ impl Args {
             say!("Next: {}", self.next(&outs))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The device with the plan's buffers and kernels, whose loads go by warps with `--bypass`.
+    fn prepare(&self, plan: &Plan, options: &Options) -> anyhow::Result<Session> {
+        let warps = match self.bypass {
+            None => return self.prepare_with(plan, options, &|text| text),
+            Some(BypassChoice::Warps(warps)) => BypassWarps::All(warps),
+            Some(BypassChoice::Best) => self.best_warps(plan)?,
+        };
+        self.prepare_with(plan, options, &|text| rewritten(text, &warps))
+    }
+
+    fn prepare_with(
+        &self,
+        plan: &Plan,
+        options: &Options,
+        rewrite: &dyn Fn(String) -> String,
+    ) -> anyhow::Result<Session> {
+        plan.prepare_rewritten(self.memory_limit.get(), options, rewrite)
+            .map_err(|error| self.where_buffers_are(error))
+    }
+
+    /// Runs the kernels as they are, and shows what the model of caches finds best for each.
+    fn best_warps(&self, plan: &Plan) -> anyhow::Result<BypassWarps> {
+        let options = Options {
+            flow: false,
+            arithmetic: false,
+            check_races: false,
+            ..self.options()
+        };
+        let mut session = self.prepare_with(plan, &options, &|text| text)?;
+        let inner = CollectorSink::new(advisor(self.gpu_model));
+        let mut sink = MeteredSink::new(inner, self.quiet);
+        for index in 0..plan.steps.len() {
+            let done = session.step(
+                plan,
+                index,
+                &options,
+                &mut sink,
+                &mut |sink, kernel, launch| {
+                    sink.show(&reuselens_ptx::readable(kernel.name()), launch);
+                    Ok(sink.inner.launch(kernel, launch)?)
+                },
+            );
+            sink.hide();
+            // What kernels print and leave out is shown by the run that counts.
+            session.take_printed();
+            session.take_skipped();
+            done?;
+        }
+        let best = BestWarps::of(sink.inner.finish()?.finish());
+        if !self.quiet {
+            for kernel in &best {
+                say!("{kernel}")?;
+            }
+        }
+        Ok(BestWarps::numbers(&best))
     }
 
     /// Fails at a file that is no kernel, before options that it would need are missed.
