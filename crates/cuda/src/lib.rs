@@ -14,6 +14,7 @@
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
 //! | the device, for crates with kernels of their own | `gpu`, `params` |
+//! | kernels with hooks on any device | `hooked`, `hooked_device` |
 //! | what is kept of kernels | `counts`, `advised` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
 //! | around a run | `program`, `command`, `python`, `server`, `run` |
@@ -46,6 +47,10 @@ mod fatbin_head;
 mod gpu;
 #[cfg(reuselens_cuda)]
 mod guest;
+#[cfg(not(reuselens_cuda))]
+mod hooked;
+#[cfg(not(reuselens_cuda))]
+mod hooked_device;
 #[cfg(not(reuselens_cuda))]
 mod interpreter;
 mod little_endian;
@@ -85,6 +90,10 @@ pub use device::{
 };
 #[cfg(not(reuselens_cuda))]
 pub use gpu::{DeviceArray, Gpu, GpuFault, Number};
+#[cfg(not(reuselens_cuda))]
+pub use hooked::{HookedLaunch, HookedModule, RecordBuffer};
+#[cfg(not(reuselens_cuda))]
+pub use hooked_device::{HookWatch, HookedDevice, HookedDeviceOptions};
 #[cfg(not(reuselens_cuda))]
 pub use interpreter::{Interpreter, KernelWatch};
 #[cfg(not(reuselens_cuda))]

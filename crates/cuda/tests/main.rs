@@ -11,6 +11,7 @@ mod commands;
 mod cuda_12;
 mod cudarc;
 mod driver;
+mod hooked;
 mod ledger;
 mod libraries;
 mod nvcc;

@@ -49,7 +49,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "advice",
         ],
     ),
-    ("cuda", &["io", "trace", "warp", "ptx", "gpu-advisor"]),
+    (
+        "cuda",
+        &["io", "trace", "warp", "ptx", "instrument", "gpu-advisor"],
+    ),
     ("cuda-driver", &["ptx", "gpu-advisor", "cuda"]),
     (
         "graph-gpu",
