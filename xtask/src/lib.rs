@@ -8,6 +8,7 @@
 
 mod checks;
 mod finding;
+pub mod gpu_day;
 pub mod kernels;
 pub mod machines;
 pub mod miri;

@@ -17,6 +17,9 @@ usage: cargo xtask test [--on MACHINE] [--as-nobody] [OPTION...]
        cargo xtask sources [OPTION...] [ID...]
                                make the tables and figures of the works that the project implements, ours
                                beside what is printed, and docs/sources.md (--list shows ids)
+       cargo xtask gpu-day --prepare
+                               build what measures a GPU into target/gpu-day; target/gpu-day/xtask gpu-day
+                               OUT runs it there
        cargo xtask same BEFORE AFTER
                                compare all that two builds of the command write, byte for byte (see
                                xtask/same.toml)
@@ -51,6 +54,10 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         ["sources", ref words @ ..] => {
             xtask::sources::run(&root()?, words)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["gpu-day", ref words @ ..] => {
+            xtask::gpu_day::run(words)?;
             Ok(ExitCode::SUCCESS)
         }
         ["slowdown", what] => {

@@ -248,8 +248,7 @@ impl StatementBuilder {
                 close(mine, &mut self.found, self.granularity)?;
                 (mine.begun, self.marks) = (true, true);
             }
-            if !row.kind.is_access()
-                || (row.kind == Kind::Named) != (kind == StatementKind::Named)
+            if !row.kind.is_access() || (row.kind == Kind::Named) != (kind == StatementKind::Named)
             {
                 continue;
             }

@@ -33,11 +33,18 @@ pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
             let is_equal = ours == histogram(day, processor, &[])?;
             if !is_equal {
                 let stream = format!("{references} references to {items} items");
-                table.faults.push(format!("{engine} differs from {processor} on {stream}"));
+                table
+                    .faults
+                    .push(format!("{engine} differs from {processor} on {stream}"));
             }
             let cells = [engine, processor].map(str::to_owned);
             let numbers = [references.to_string(), items.to_string()];
-            table.push(cells.into_iter().chain(numbers).chain([is_equal_cell(is_equal)]));
+            table.push(
+                cells
+                    .into_iter()
+                    .chain(numbers)
+                    .chain([is_equal_cell(is_equal)]),
+            );
         }
     }
     answers(day, &mut table)?;
@@ -49,7 +56,16 @@ fn is_equal_cell(is_equal: bool) -> String {
 }
 
 fn histogram(day: &Day, engine: &str, more: &[&str]) -> anyhow::Result<String> {
-    let words = ["analyze", "stream.u64", "-q", "-f", "--json", "-", "--bins", "exact"];
+    let words = [
+        "analyze",
+        "stream.u64",
+        "-q",
+        "-f",
+        "--json",
+        "-",
+        "--bins",
+        "exact",
+    ];
     let words = [&words[..], &["--engine", engine], more].concat();
     Ok(day.output("reuselens", &words)?.0)
 }
@@ -57,21 +73,39 @@ fn histogram(day: &Day, engine: &str, more: &[&str]) -> anyhow::Result<String> {
 /// The answers of `presponse` after a stream of changes.
 fn answers(day: &Day, table: &mut Table) -> anyhow::Result<()> {
     let (vertices, changes) = day.pick((40, 200), (20_000, 200_000));
-    fs::write(day.scratch.join("changes.txt"), random_changes(vertices, changes))?;
+    fs::write(
+        day.scratch.join("changes.txt"),
+        random_changes(vertices, changes),
+    )?;
     let batch = (changes / 20).to_string();
     let find = |name: &str, more: &[&str]| -> anyhow::Result<String> {
-        let words = ["run", "--stream", "changes.txt", "--batch", &batch, "-q", "--force"];
+        let words = [
+            "run",
+            "--stream",
+            "changes.txt",
+            "--batch",
+            &batch,
+            "-q",
+            "--force",
+        ];
         let words = [&words[..], &["--answers", name], more].concat();
         day.output("presponse", &words)?;
         Ok(fs::read_to_string(day.scratch.join(name))?)
     };
     let is_equal = find("kernels.txt", &["--device", "cuda"])? == find("rules.txt", &[])?;
     if !is_equal {
-        table.faults.push("the answers of presponse by kernels differ from those by rules".to_owned());
+        table
+            .faults
+            .push("the answers of presponse by kernels differ from those by rules".to_owned());
     }
     let numbers = [changes.to_string(), vertices.to_string()];
     let cells = ["presponse", "rules"].map(str::to_owned);
-    table.push(cells.into_iter().chain(numbers).chain([is_equal_cell(is_equal)]));
+    table.push(
+        cells
+            .into_iter()
+            .chain(numbers)
+            .chain([is_equal_cell(is_equal)]),
+    );
     Ok(())
 }
 
@@ -93,7 +127,9 @@ impl Iterator for Numbers {
 /// A trace of items of 64 bits, as `--format` has it from the name of the file.
 pub(super) fn random_items(references: u32, items: u64) -> Vec<u8> {
     let numbers = Numbers(items).take(references as usize);
-    numbers.flat_map(|number| (number % items).to_le_bytes()).collect()
+    numbers
+        .flat_map(|number| (number % items).to_le_bytes())
+        .collect()
 }
 
 /// A stream of edges, one in four of which is deleted again.

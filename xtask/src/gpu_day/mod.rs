@@ -8,7 +8,6 @@
 //! Without a GPU, `--small` under `reuselens profile --cuda` shows that all of it still runs: the
 //! driver is the stand-in then.
 
-mod bypass;
 mod equality;
 mod prepare;
 mod programs;
@@ -25,7 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask gpu-day --prepare       build all that the day needs into target/gpu-day
        target/gpu-day/xtask gpu-day OUT    run it there, and write tables and a page to the folder OUT
          --small     small sizes, to see that everything runs
-         --part NAME only this part: equality, times, programs, bypass";
+         --part NAME only this part: equality, times, programs";
 
 /// The time that all parts may take; the last one begins before.
 const BUDGET: Duration = Duration::from_secs(8 * 60);
@@ -38,7 +37,7 @@ struct Part {
 }
 
 /// All parts, the most important first.
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 3] = [
     Part {
         name: "equality",
         is: "Engines and answers by kernels beside those of the processor; 1 if all numbers are equal.",
@@ -54,11 +53,6 @@ const PARTS: [Part; 4] = [
         is: "The ten applications: seconds alone and instrumented, and whether what was counted is \
              what the interpreter counts.",
         run: programs::run,
-    },
-    Part {
-        name: "bypass",
-        is: "Milliseconds of kernels whose warps from N on bypass the L1, for each N.",
-        run: bypass::run,
     },
 ];
 
@@ -146,12 +140,12 @@ impl Day {
 ///
 /// # Errors
 /// If words are wrong, or a part found a difference or could not run: after all parts have.
-pub fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+pub fn run(words: &[&str]) -> anyhow::Result<()> {
     let (mut out, mut is_small, mut part) = (None, false, None);
     let mut words = words.iter();
     while let Some(&word) = words.next() {
         match word {
-            "--prepare" => return prepare::run(root),
+            "--prepare" => return prepare::run(),
             "--small" => is_small = true,
             "--part" => part = Some(*words.next().context(USAGE)?),
             option if option.starts_with('-') => bail!("no option {option}\n{USAGE}"),
@@ -190,7 +184,11 @@ struct DayPage {
 
 fn all_parts(day: &Day, parts: &[&Part], out: &Path) -> anyhow::Result<DayPage> {
     let mut page = DayPage {
-        text: format!("# A day with a GPU\n\n- Machine: {}.\n- Date: {}.\n", machine(), date()),
+        text: format!(
+            "# A day with a GPU\n\n- Machine: {}.\n- Date: {}.\n",
+            machine(),
+            date()
+        ),
         faults: 0,
     };
     for part in parts {
@@ -232,7 +230,10 @@ fn markdown(table: &Table) -> String {
 /// The GPU and its driver, as the driver's own command has them.
 fn machine() -> String {
     let mut smi = Command::new("nvidia-smi");
-    smi.args(["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]);
+    smi.args([
+        "--query-gpu=name,driver_version,memory.total",
+        "--format=csv,noheader",
+    ]);
     match smi.output() {
         Ok(output) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).trim().to_owned()

@@ -15,13 +15,21 @@ const COMMANDS: [&str; 3] = ["reuselens", "presponse", "xtask"];
 ///
 /// # Errors
 /// If something cannot be built.
-pub(super) fn run(root: &Path) -> anyhow::Result<()> {
+pub(super) fn run() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |folder| root.join(folder));
     let folder = target.join("gpu-day");
     std::fs::create_dir_all(folder.join("programs"))?;
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "-p", "reuselens-cli", "-p", "reuselens-presponse"]);
+    cargo.args([
+        "build",
+        "--release",
+        "-p",
+        "reuselens-cli",
+        "-p",
+        "reuselens-presponse",
+    ]);
     succeed(cargo.args(["-p", "xtask"]).current_dir(root))?;
     for name in COMMANDS {
         let built = target.join("release").join(name);
@@ -33,7 +41,8 @@ pub(super) fn run(root: &Path) -> anyhow::Result<()> {
     for name in NAMES {
         let source = root.join("programs/cuda").join(format!("{name}.cu"));
         let mut nvcc = Command::new("nvcc");
-        nvcc.args(["-O2", "-lineinfo", "-gencode", SMALLEST_GPU]).arg(source);
+        nvcc.args(["-O2", "-lineinfo", "-gencode", SMALLEST_GPU])
+            .arg(source);
         succeed(nvcc.arg("-o").arg(folder.join("programs").join(name)))?;
     }
     println!("{}", folder.display());

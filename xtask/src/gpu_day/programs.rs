@@ -19,11 +19,18 @@ const OF_THE_RUN: [&str; 3] = ["seconds", "address", "device"];
 
 pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
     let mut table = Table::new(&[
-        "program", "alone s", "instrumented s", "times alone", "interpreter s", "equal",
+        "program",
+        "alone s",
+        "instrumented s",
+        "times alone",
+        "interpreter s",
+        "equal",
     ]);
     for name in day.pick(&["bicg"][..], &NAMES[..]) {
         if day.is_over() {
-            table.faults.push(format!("{name} and what follows was not run: the time was over"));
+            table.faults.push(format!(
+                "{name} and what follows was not run: the time was over"
+            ));
             break;
         }
         let program = day.built.join("programs").join(name);
@@ -34,7 +41,9 @@ pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
         let (interpreted, interpreter) = profile(day, &program, arguments, &[])?;
         let is_equal = on_gpu == interpreted;
         if !is_equal {
-            table.faults.push(format!("{name}: the GPU's profile differs from the interpreter's"));
+            table.faults.push(format!(
+                "{name}: the GPU's profile differs from the interpreter's"
+            ));
         }
         let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
         let times = instrumented.as_secs_f64() / alone.as_secs_f64().max(1e-9);

@@ -14,13 +14,32 @@ const ENGINES: &str = "gpu,hp-rda-gpu,counting,olken";
 /// Two streams of the yardstick, whose items have 32 bits, and one of items that have 40.
 pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
     let mut table = Table::new(&[
-        "stream", "references", "engine", "seconds", "without transfer", "÷ olken", "average error of a bin %", "steps",
+        "stream",
+        "references",
+        "engine",
+        "seconds",
+        "without transfer",
+        "÷ olken",
+        "average error of a bin %",
+        "steps",
     ]);
     let references = day.pick(4_000, 64 << 20);
-    fs::write(day.scratch.join("wide.u64"), random_items(references, 1 << 40))?;
+    fs::write(
+        day.scratch.join("wide.u64"),
+        random_items(references, 1 << 40),
+    )?;
     let number = references.to_string();
-    let words = ["engines", "--bench", "-q", "--json", "-", "--engine", ENGINES];
-    let more = ["--device", "cuda", "--stream", "zipf,uniform", "--trace", "wide.u64"];
+    let words = [
+        "engines", "--bench", "-q", "--json", "-", "--engine", ENGINES,
+    ];
+    let more = [
+        "--device",
+        "cuda",
+        "--stream",
+        "zipf,uniform",
+        "--trace",
+        "wide.u64",
+    ];
     let size = ["--references", &number, "--repetitions", day.pick("1", "3")];
     let (text, _) = day.output("reuselens", &[&words[..], &more, &size].concat())?;
     let report: Value = serde_json::from_str(&text)?;
@@ -42,7 +61,13 @@ fn row(stream: &str, references: &str, timing: &Value) -> anyhow::Result<Vec<Str
     let transfer = steps.iter().find(|step| step["step"] == "transfer");
     let shown: Vec<String> = steps
         .iter()
-        .map(|step| format!("{} {:.4}", step["step"].as_str().unwrap_or_default(), time(step)))
+        .map(|step| {
+            format!(
+                "{} {:.4}",
+                step["step"].as_str().unwrap_or_default(),
+                time(step)
+            )
+        })
         .collect();
     let or_none = |value: Option<String>| value.unwrap_or_default();
     Ok(vec![
@@ -54,8 +79,16 @@ fn row(stream: &str, references: &str, timing: &Value) -> anyhow::Result<Vec<Str
             let all: f64 = steps.iter().map(time).sum();
             format!("{:.4}", all - time(transfer))
         })),
-        or_none(timing["ratio_to_olken"].as_f64().map(|ratio| format!("{ratio:.1}"))),
-        or_none(timing["error"]["average_bin"].as_f64().map(|error| format!("{:.3}", 100.0 * error))),
+        or_none(
+            timing["ratio_to_olken"]
+                .as_f64()
+                .map(|ratio| format!("{ratio:.1}")),
+        ),
+        or_none(
+            timing["error"]["average_bin"]
+                .as_f64()
+                .map(|error| format!("{:.3}", 100.0 * error)),
+        ),
         shown.join("; "),
     ])
 }
