@@ -141,7 +141,7 @@ fn device_side(source: &str) -> String {
                 let text = std::fs::read_to_string(&ir).unwrap();
                 std::fs::write(&ir, reuselens_ptx::plan::copies_as_vectors(&text)).unwrap();
             }
-            NvccStep::Pack { .. } => {}
+            NvccStep::Bypass { .. } | NvccStep::Pack { .. } => {}
         }
     }
     std::fs::read_to_string(&to).unwrap()

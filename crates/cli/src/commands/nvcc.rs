@@ -22,6 +22,8 @@ use crate::exit::{Outcome, usage};
 ///
 ///   --rl-toolkit DIR  alone: write a folder that makefiles and CMake take for an installation of
 ///                     CUDA: bin/nvcc, include, lib64
+///   --rl-bypass N     with clang: the loads of all but the first N warps of each block pass the
+///                     L1 cache by, as `reuselens gpu bypass` has it
 ///   --help            alone: print this
 ///
 /// REUSELENS_NVCC names another compiler: the path of an nvcc or of a clang.

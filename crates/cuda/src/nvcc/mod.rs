@@ -26,6 +26,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use reuselens_instrument::{BypassWarps, InstrumentError, bypass};
 use reuselens_io::command_error;
 use reuselens_ptx::plan::copies_as_vectors;
 
@@ -76,6 +77,21 @@ pub enum NvccError {
     /// The library to link to.
     #[error("cannot make the library that programs are linked to: {0}")]
     Library(String),
+    /// PTX whose loads cannot be rewritten.
+    #[error("{}: {source}", path.display())]
+    Bypass {
+        /// The PTX.
+        path: PathBuf,
+        /// Why.
+        source: InstrumentError,
+    },
+    /// An option of ours, where CUDA's nvcc compiles.
+    #[error(
+        "--{} is for clang, and CUDA's nvcc compiles here; set {}=clang-19, or leave it out",
+        table::BYPASS,
+        tools::VARIABLE
+    )]
+    NeedsClang,
     /// Functions of other files, or missing ones.
     #[error(
         "{}: the device code calls what is not defined in this file: {}; linking device code of several files, and functions that our headers lack, need CUDA's own nvcc",
@@ -121,6 +137,7 @@ pub fn compile(arguments: &[OsString]) -> Result<ExitStatus, NvccError> {
         arguments => (None, arguments),
     };
     match tools::find()? {
+        Compiler::Nvcc(_) if arguments.iter().any(is_bypass) => Err(NvccError::NeedsClang),
         Compiler::Nvcc(nvcc) => {
             let mut command = Command::new(&nvcc);
             command.args(with_lines(arguments));
@@ -129,6 +146,12 @@ pub fn compile(arguments: &[OsString]) -> Result<ExitStatus, NvccError> {
         }
         Compiler::Clang(clang) => by_clang(clang.as_os_str(), root, &NvccCall::read(arguments)?),
     }
+}
+
+/// Whether an argument is the option that lets loads pass the L1 by.
+fn is_bypass(argument: &OsString) -> bool {
+    let found = table::find(argument.as_encoded_bytes());
+    found.is_some_and(|(meaning, _)| meaning == table::Meaning::Bypass)
 }
 
 /// The arguments with `-lineinfo`, unless there is debug information of the device, which nvcc
@@ -263,6 +286,7 @@ fn announce(step: &NvccStep) {
             words.collect::<Vec<_>>().join(" ")
         }
         NvccStep::JoinCopies(ir) => format!("joincopies {}", ir.display()),
+        NvccStep::Bypass { ptx, warps } => format!("bypass -warps {warps} {}", ptx.display()),
         NvccStep::Pack {
             ptx,
             architecture,
@@ -290,6 +314,17 @@ fn perform(step: &NvccStep) -> Result<ExitStatus, NvccError> {
             let text = text.map_err(|error| NvccError::write(ir, error))?;
             std::fs::write(ir, copies_as_vectors(&text))
                 .map_err(|error| NvccError::write(ir, error))?;
+            Ok(ExitStatus::from_raw(0))
+        }
+        NvccStep::Bypass { ptx, warps } => {
+            let text = std::fs::read_to_string(ptx);
+            let text = text.map_err(|error| NvccError::write(ptx, error))?;
+            let rewritten = bypass(&text, &BypassWarps::All(*warps));
+            let rewritten = rewritten.map_err(|source| NvccError::Bypass {
+                path: ptx.clone(),
+                source,
+            })?;
+            std::fs::write(ptx, rewritten.text).map_err(|error| NvccError::write(ptx, error))?;
             Ok(ExitStatus::from_raw(0))
         }
         NvccStep::Pack {

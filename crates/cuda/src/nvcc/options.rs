@@ -71,6 +71,8 @@ pub struct NvccCall {
     pub shared: bool,
     /// `-g` or `-G`.
     pub debug: bool,
+    /// `--rl-bypass`: the warps of a block whose loads use the L1.
+    pub bypass: Option<u32>,
     /// Print the steps (`-v`, `--dryrun`).
     pub verbose: bool,
     /// And do none of them.
@@ -254,6 +256,14 @@ impl OptionReader {
                     Some("c") => Some(InputKind::C),
                     _ => return Err(OptionError::Unknown(format!("-x {}", value.display()))),
                 };
+            }
+            Meaning::Bypass => {
+                let warps = value.to_str().and_then(|text| text.parse().ok());
+                let warps = warps.filter(|warps| (0..=64).contains(warps));
+                call.bypass = Some(warps.ok_or_else(|| OptionError::Refused {
+                    option: format!("{word} {}", value.display()),
+                    reason: "write a number of warps from 0 to 64",
+                })?);
             }
             Meaning::Machine if value.to_str().is_some_and(|bits| bits != "64") => {
                 return Err(OptionError::Refused {

@@ -42,6 +42,13 @@ pub enum NvccStep {
     Run(Vec<OsString>),
     /// Make copies in clang's intermediate code loads and stores of vectors, in its file.
     JoinCopies(PathBuf),
+    /// Let the loads of all but the first warps of each block pass the L1 by, in a file of PTX.
+    Bypass {
+        /// The PTX.
+        ptx: PathBuf,
+        /// The warps that use the L1.
+        warps: u32,
+    },
     /// Put PTX into a fat binary.
     Pack {
         /// The PTX.
@@ -202,6 +209,10 @@ impl Planner<'_> {
         words.push(format!("-march=sm_{}", self.architecture).into());
         words.extend(["-o".into(), ptx.into(), ir.into()]);
         steps.push(NvccStep::Run(words));
+        steps.extend(self.call.bypass.map(|warps| NvccStep::Bypass {
+            ptx: ptx.to_owned(),
+            warps,
+        }));
     }
 
     fn host(

@@ -53,6 +53,8 @@ pub enum Meaning {
     Language,
     /// The bits of a pointer.
     Machine,
+    /// Warps of a block that use the L1: an option of ours.
+    Bypass,
     /// Print the steps.
     Verbose,
     /// Only print them.
@@ -89,6 +91,7 @@ impl Meaning {
                 | Meaning::Language
                 | Meaning::Machine
                 | Meaning::OptionsFile
+                | Meaning::Bypass
         )
     }
 }
@@ -102,6 +105,9 @@ pub const MACHINE_CODE: [&str; 14] = [
     "npp", "nvblas", "nvjpeg", "nvrtc", "nccl",
 ];
 
+/// The option of ours that lets loads pass the L1 by, without its dashes.
+pub const BYPASS: &str = "rl-bypass";
+
 /// Why pointers of another size are refused.
 pub const BITS: &str = "only programs of 64 bits are made";
 const LINKED: &str = "linking device code of several objects needs CUDA's own nvcc";
@@ -111,6 +117,7 @@ const IMAGES: &str = "machine code for GPUs is made by CUDA's own nvcc only; -pt
 const OPTIONS: &[(&[&str], Meaning)] = {
     use Meaning::*;
     &[
+        (&[BYPASS], Bypass),
         (&["o", "output-file"], Output),
         (&["odir", "output-directory"], OutputFolder),
         (

@@ -25,9 +25,30 @@ fn steps(line: &str) -> Vec<String> {
     let text = |step: &NvccStep| match step {
         NvccStep::Run(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
         NvccStep::JoinCopies(ir) => format!("join {}", ir.display()),
+        NvccStep::Bypass { ptx, warps } => format!("bypass {warps} {}", ptx.display()),
         NvccStep::Pack { ptx, to, .. } => format!("pack {} {}", ptx.display(), to.display()),
     };
     steps.iter().map(text).collect()
+}
+
+#[test]
+fn loads_pass_the_l1_by_before_the_code_is_packed() {
+    for line in ["--rl-bypass 2 a.cu -c", "--rl-bypass=2 a.cu -c"] {
+        let steps = steps(line);
+        let at = |text: &str| steps.iter().position(|step| step.starts_with(text));
+        let (bypass, pack) = (at("bypass 2 /t/0.ptx"), at("pack"));
+        assert!(bypass.is_some() && bypass < pack, "{steps:#?}");
+    }
+    assert!(
+        !steps("a.cu -c")
+            .iter()
+            .any(|step| step.starts_with("bypass"))
+    );
+    for line in ["--rl-bypass 65 a.cu", "--rl-bypass some a.cu"] {
+        let error = read(line).unwrap_err().to_string();
+        assert!(error.contains("from 0 to 64"), "{error}");
+    }
+    assert!(is_bypass(&"--rl-bypass=3".into()) && !is_bypass(&"-o".into()));
 }
 
 #[test]
