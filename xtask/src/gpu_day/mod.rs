@@ -8,6 +8,7 @@
 //! Without a GPU, `--small` under `reuselens profile --cuda` shows that all of it still runs: the
 //! driver is the stand-in then.
 
+mod bypass;
 mod equality;
 mod prepare;
 mod programs;
@@ -24,7 +25,7 @@ const USAGE: &str = "\
 usage: cargo xtask gpu-day --prepare       build all that the day needs into target/gpu-day
        target/gpu-day/xtask gpu-day OUT    run it there, and write tables and a page to the folder OUT
          --small     small sizes, to see that everything runs
-         --part NAME only this part: equality, times, programs";
+         --part NAME only this part: equality, times, programs, bypass";
 
 /// The time that all parts may take; the last one begins before.
 const BUDGET: Duration = Duration::from_secs(8 * 60);
@@ -37,7 +38,7 @@ struct Part {
 }
 
 /// All parts, the most important first.
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     Part {
         name: "equality",
         is: "Engines and answers by kernels beside those of the processor; 1 if all numbers are equal.",
@@ -53,6 +54,12 @@ const PARTS: [Part; 3] = [
         is: "The ten applications: seconds alone and instrumented, and whether what was counted is \
              what the interpreter counts.",
         run: programs::run,
+    },
+    Part {
+        name: "bypass",
+        is: "Seconds of the ten applications, in which the loads of all but the first N warps of each \
+             block pass the L1 by.",
+        run: bypass::run,
     },
 ];
 
@@ -110,6 +117,8 @@ impl Day {
     /// One of the commands that were built.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.built.join(name));
+        // What clang makes is linked to CUDA's runtime, which `--prepare` put there.
+        command.env("LD_LIBRARY_PATH", self.built.join("lib"));
         command.current_dir(&self.scratch);
         command
     }

@@ -5,9 +5,12 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::bypass::WARPS;
 use super::programs::{NAMES, SMALLEST_GPU};
 use crate::succeed;
 
+/// CUDA's runtime, as programs that clang makes name it.
+const RUNTIME: &str = "libcudart.so.13";
 /// The commands that the day runs.
 const COMMANDS: [&str; 3] = ["reuselens", "presponse", "xtask"];
 
@@ -45,6 +48,36 @@ pub(super) fn run() -> anyhow::Result<()> {
             .arg(source);
         succeed(nvcc.arg("-o").arg(folder.join("programs").join(name)))?;
     }
+    bypassing(&root, &folder)?;
     println!("{}", folder.display());
+    Ok(())
+}
+
+/// The programs by clang, with loads that go by warps, and the runtime that they are linked to.
+fn bypassing(root: &Path, folder: &Path) -> anyhow::Result<()> {
+    for part in ["bypass", "lib"] {
+        std::fs::create_dir_all(folder.join(part))?;
+    }
+    for name in NAMES {
+        let source = root.join("programs/cuda").join(format!("{name}.cu"));
+        for warps in WARPS {
+            let mut compiler = Command::new(folder.join("reuselens"));
+            compiler.env("REUSELENS_NVCC", "clang-19");
+            compiler.args(["nvcc", "-O2", "-arch", "sm_80", "--rl-bypass"]);
+            compiler.arg(warps.to_string()).arg(&source).arg("-o");
+            let program = folder.join("bypass").join(format!("{name}-{warps}"));
+            succeed(compiler.arg(program))?;
+        }
+    }
+    let nvcc = Command::new("sh")
+        .args(["-c", "command -v nvcc"])
+        .output()?;
+    let nvcc = String::from_utf8(nvcc.stdout)?;
+    let toolkit = Path::new(nvcc.trim()).ancestors().nth(2);
+    let toolkit = toolkit.context("nvcc is in a folder `bin`")?;
+    let found = ["lib", "lib64"].map(|part| toolkit.join(part).join(RUNTIME));
+    let runtime = found.iter().find(|path| path.exists());
+    let runtime = runtime.with_context(|| format!("no {RUNTIME} in {}", toolkit.display()))?;
+    std::fs::copy(runtime, folder.join("lib").join(RUNTIME))?;
     Ok(())
 }
