@@ -33,7 +33,7 @@ pub(super) fn run() -> anyhow::Result<()> {
         "-p",
         "reuselens-presponse",
     ]);
-    succeed(cargo.args(["-p", "xtask"]).current_dir(root))?;
+    succeed(cargo.args(["-p", "xtask"]).current_dir(&root))?;
     for name in COMMANDS {
         let built = target.join("release").join(name);
         let copied = std::fs::copy(&built, folder.join(name));
