@@ -8,4 +8,5 @@ mod cases;
 mod drivers;
 mod equality;
 mod fakes;
+mod hooked;
 mod inside;

@@ -194,11 +194,11 @@ impl Device for Twins {
     }
 }
 
-/// Of each block and warp, in the order of execution: the instruction and its place, memory, kind,
-/// bytes, lanes and addresses.
+/// Of each block and warp, in the order of execution: the instruction and its place, phase, memory,
+/// kind, bytes, lanes and addresses.
 type Records = BTreeMap<(u32, u32), Vec<AccessTuple>>;
 
-type AccessTuple = ((String, String), Space, WarpKind, u8, u32, Vec<u64>);
+type AccessTuple = ((String, String), u32, Space, WarpKind, u8, u32, Vec<u64>);
 
 /// The records of a launch. Accesses of parameters have no hooks.
 fn records(stream: &WarpStream, number: usize) -> (Launch, Records) {
@@ -211,6 +211,7 @@ fn records(stream: &WarpStream, number: usize) -> (Launch, Records) {
         let site = &recorded.launch.sites[row.site as usize];
         found.entry((row.block, row.warp)).or_default().push((
             (site.text.clone(), site.place.clone()),
+            row.phase,
             row.space,
             row.kind,
             row.bytes,
