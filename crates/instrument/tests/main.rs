@@ -6,6 +6,7 @@
 mod common;
 
 mod assembler;
+mod bypass;
 mod flow;
 mod generated;
 mod ring;

@@ -5,7 +5,7 @@ use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BypassOracle, CacheShape, GpuModel, KernelReport,
 };
 use reuselens_instrument::{BypassWarps, BypassedLoad, KeptReason, bypass};
-use reuselens_ptx::{CollectorSink, Device, LaunchConfig, Loaded, Options};
+use reuselens_ptx::{Argument, CollectorSink, Device, LaunchConfig, Loaded, Options};
 use reuselens_warp::{WarpSink as _, WarpStream};
 
 /// A GPU of one SM with a small cache.
@@ -99,5 +99,19 @@ impl BypassRun {
         assert_eq!(found, (oracle.loads, traffic), "{name}: {}", self.warps);
         let again = report.bypass.unwrap().oracle.unwrap();
         assert_eq!(again.traffic(u32::MAX), traffic, "{name}: {}", self.warps);
+    }
+
+    /// The same, with arguments and an oracle.
+    pub fn launch_with(
+        &mut self,
+        name: &str,
+        (grid, block): ([u32; 3], [u32; 3]),
+        arguments: &[Argument],
+        options: &Options,
+        oracle: &BypassOracle,
+    ) {
+        let kernel = self.device.kernel(&self.module, name, options).unwrap();
+        let launch = kernel.launch(grid, block, 0, arguments).unwrap();
+        self.launch(name, &launch, options, Some(oracle));
     }
 }

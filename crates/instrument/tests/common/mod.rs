@@ -16,7 +16,7 @@ use reuselens_warp::{Launch, Space, WarpKind, WarpSource, WarpStream};
 
 use bypassing::BypassRun;
 
-mod bypassing;
+pub mod bypassing;
 #[path = "../../../ptx/tests/common/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod interpreter;
