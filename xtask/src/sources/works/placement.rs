@@ -316,13 +316,14 @@ fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
 
 fn gains(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let csv = workshop.scratch.join("hmbench.csv");
-    let _ = fs::remove_file(&csv);
-    let mut run = Command::new(workshop.root.join("programs/hmbench/run"));
-    run.arg("table").arg(workshop.reuselens()?);
-    run.arg("--csv").arg(&csv);
-    run.args(["--size", workshop.size.pick("small", "medium")]);
-    let names: &[&str] = workshop.size.pick(&["mtrans"], &[]);
-    printed(run.args(names))?;
+    if !csv.exists() {
+        let mut run = Command::new(workshop.root.join("programs/hmbench/run"));
+        run.arg("table").arg(workshop.reuselens()?);
+        run.arg("--csv").arg(&csv);
+        run.args(["--size", workshop.size.pick("small", "medium")]);
+        let names: &[&str] = workshop.size.pick(&["mtrans"], &[]);
+        printed(run.args(names))?;
+    }
     let records = csv_records(&fs::read_to_string(&csv)?);
     let titles = [
         "footprint, bytes",
@@ -371,12 +372,14 @@ fn gains(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     Ok(table)
 }
 
-const GAIN_NOTES: [&str; 3] = [
+const GAIN_NOTES: [&str; 4] = [
     "Printed speed-ups are times of whole programs on a KeyStone II, with eight threads; ours are \
      ratios of the time that a model waits for memory (DRAM beside CXL memory of 2.5 times its \
      latency, which is assumed), and nothing else of a program counts.",
     "mtrans gains 11.51 times in print, since its columns overflow a cache of 256 KB in front of \
      DDR; the model's slow tier is 2.5 times as slow as its fast one, which bounds every gain.",
+    "mtrans, kmeans, nw, pathfinder and srad gain nothing over B2 here: first come first served \
+     places arrays that are worth as much, since our programs allocate these first.",
     "Our inputs are `--size medium`; of the printed ones only the footprints are known.",
 ];
 
