@@ -1,5 +1,5 @@
-//! [`HookedModule`] and [`RecordBuffer`]: kernels with hooks on any [`Device`], and the records that
-//! their launches leave.
+//! [`HookedModule`] and [`RecordBuffer`]: kernels with hooks on any [`Device`], and the records
+//! that their launches leave.
 //!
 //! A launch with hooks has three steps: the host writes the variable that names the buffer, the
 //! kernel runs, and the host reads the variable and as much of the buffer as was written
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use reuselens_gpu_advisor::LaunchContext;
 use reuselens_instrument::{
-    CONTROL_BYTES, COUNT_BYTES, HookKind, InstrumentOptions, Instrumented, RingControl, RingError,
+    CONTROL_BYTES, COUNT_BYTES, InstrumentOptions, Instrumented, RingControl, RingError,
     RingStream, SiteCounts, instrument, read_counts, read_ring,
 };
 use reuselens_ptx::{LaunchConfig, Loaded, Options, PtxModule, launch_record};
@@ -351,12 +351,6 @@ impl HookedLaunch<'_> {
     /// Bytes of the records that are here.
     pub fn bytes(&self) -> u64 {
         self.bytes.len() as u64
-    }
-
-    /// Whether the hook with this number is at a memory instruction.
-    pub fn is_access(&self, site: u32) -> bool {
-        let site = self.instrumented.sites.get(site as usize);
-        site.is_some_and(|site| matches!(site.kind, HookKind::Access { .. }))
     }
 
     /// The records as a stream of warps: the launch, then its memory instructions by block, warp

@@ -3,8 +3,8 @@
 //!
 //! A load becomes two, of which each warp does one: `ld.global.ca` in the warps below a number, and
 //! `ld.global.cg` in the others, under a predicate that is set where the body begins. So a warp
-//! does not diverge, and a load under a guard is done by the lanes that did it before. A load with a
-//! priority of its own (`.cs`, `L1::evict_first`, …) stays as it is in the warps that use the L1.
+//! does not diverge, and a load under a guard is done by the lanes that did it before. A load with
+//! a priority of its own (`.cs`, `L1::evict_first`, …) stays as it is in the warps that use the L1.
 //! Loads of read-only data (`.nc`) are in the L1 of all GPUs since Maxwell, and are rewritten, too.
 //! So are loads of generic addresses: an operator says nothing of shared memory.
 //!

@@ -93,7 +93,7 @@ pub fn named(body: &str, prefix: &str) -> String {
 
 /// What a hook records beside the lanes that come to it.
 #[derive(Clone, Debug)]
-pub enum Content<'a> {
+pub enum HookContent<'a> {
     /// Nothing: a basic block or a barrier.
     Arrival,
     /// The address of each lane whose guard holds. The space of a generic one is known by the
@@ -118,7 +118,7 @@ pub struct Hook<'a> {
     pub site: usize,
     /// Of the instruction that is recorded.
     pub guard: Option<(&'a str, bool)>,
-    pub content: Content<'a>,
+    pub content: HookContent<'a>,
     /// Counts, and writes no record.
     pub counts: bool,
 }
@@ -137,10 +137,10 @@ impl Hook<'_> {
         }
         body.push_str(&self.reservation());
         match &self.content {
-            Content::Arrival => {}
-            Content::Address { address, .. } => body.push_str(&self.addresses(address)),
-            Content::Taken => body.push_str(TAKEN),
-            Content::Target { register, equal } => {
+            HookContent::Arrival => {}
+            HookContent::Address { address, .. } => body.push_str(&self.addresses(address)),
+            HookContent::Taken => body.push_str(TAKEN),
+            HookContent::Target { register, equal } => {
                 body.push_str(TAKEN);
                 body.push_str(&target(*register, equal));
                 body.push_str(&self.own_values());
@@ -151,7 +151,10 @@ impl Hook<'_> {
 
     /// Whether the mask of a record has lanes whose guard does not hold.
     fn keeps_all_lanes(&self) -> bool {
-        matches!(self.content, Content::Taken | Content::Target { .. })
+        matches!(
+            self.content,
+            HookContent::Taken | HookContent::Target { .. }
+        )
     }
 
     /// `r2`: the active lanes; `r3`: those whose guard holds; `r4`: the lane; `r5`: the lowest
@@ -179,8 +182,8 @@ impl Hook<'_> {
 
     fn head(&self) -> u64 {
         match self.content {
-            Content::Arrival
-            | Content::Address {
+            HookContent::Arrival
+            | HookContent::Address {
                 is_generic: false, ..
             } => PLAIN_HEAD,
             _ => LONG_HEAD,
@@ -192,13 +195,13 @@ impl Hook<'_> {
     fn reservation(&self) -> String {
         let head = self.head();
         let bytes = match self.content {
-            Content::Address { .. } | Content::Target { .. } => format!(
+            HookContent::Address { .. } | HookContent::Target { .. } => format!(
                 "popc.b32 %@r6, %@r3;
                 mad.lo.u32 %@r6, %@r6, 8, 15;
                 and.b32 %@r6, %@r6, 4294967280;
                 add.u32 %@r6, %@r6, {head};\n"
             ),
-            Content::Arrival | Content::Taken => format!("mov.u32 %@r6, {head};\n"),
+            HookContent::Arrival | HookContent::Taken => format!("mov.u32 %@r6, {head};\n"),
         };
         let site = self.site;
         format!(
@@ -229,7 +232,7 @@ impl Hook<'_> {
         let mut body = own_address(address);
         if matches!(
             self.content,
-            Content::Address {
+            HookContent::Address {
                 is_generic: true,
                 ..
             }
@@ -276,9 +279,11 @@ impl Hook<'_> {
     fn additions(&self) -> String {
         let mut body = "popc.b32 %@r6, %@r2;\npopc.b32 %@r7, %@r3;\n".to_owned();
         body.push_str(&match &self.content {
-            Content::Arrival => "setp.ne.and.u32 %@p1, %@r6, %@r9, %@p0;\n".to_owned(),
-            Content::Address { .. } | Content::Taken => SPLIT.to_owned(),
-            Content::Target { register, equal } => SPLIT.to_owned() + &goes_apart(*register, equal),
+            HookContent::Arrival => "setp.ne.and.u32 %@p1, %@r6, %@r9, %@p0;\n".to_owned(),
+            HookContent::Address { .. } | HookContent::Taken => SPLIT.to_owned(),
+            HookContent::Target { register, equal } => {
+                SPLIT.to_owned() + &goes_apart(*register, equal)
+            }
         });
         let at = COUNT_BYTES * self.site;
         let _ = writeln!(

@@ -11,7 +11,7 @@ use crate::access::{AccessForm, Opcode, classify};
 use crate::body::{Base, InstructionText, Item};
 use crate::edit::with_replaced;
 use crate::error::InstrumentError;
-use crate::hook::{self, Content, Hook};
+use crate::hook::{self, Hook, HookContent};
 use crate::left_out::{LeftOut, LeftOutReason};
 use crate::names;
 use crate::scan::{ScannedBody, ScannedModule, scan};
@@ -74,7 +74,8 @@ pub struct Instrumented {
     /// The PTX.
     pub text: String,
     /// The variable of the module that names the buffer; see [`RingControl`](crate::RingControl).
-    /// Where hooks count, the variable that has the counts; see [`read_counts`](crate::read_counts).
+    /// Where hooks count, the variable that has the counts; see
+    /// [`read_counts`](crate::read_counts).
     pub variable: String,
     /// What got hooks, and what they do.
     pub options: InstrumentOptions,
@@ -239,7 +240,7 @@ impl HookWriter<'_, '_> {
             let reason = LeftOutReason::Address;
             return self.leave_out(instruction.line, function, instruction.opcode, reason);
         };
-        let content = Content::Address {
+        let content = HookContent::Address {
             address,
             is_generic: form.space.is_none(),
         };
@@ -254,7 +255,7 @@ impl HookWriter<'_, '_> {
         let is_table = instruction.opcode.starts_with("brx");
         if !is_table && !instruction.opcode.starts_with("call") {
             if instruction.guard.is_some() {
-                self.before(function, instruction, HookKind::Branch, Content::Taken);
+                self.before(function, instruction, HookKind::Branch, HookContent::Taken);
             }
             return;
         }
@@ -268,7 +269,7 @@ impl HookWriter<'_, '_> {
         } else {
             Vec::new()
         };
-        let content = Content::Target { register, equal };
+        let content = HookContent::Target { register, equal };
         self.before(function, instruction, HookKind::IndirectBranch, content);
     }
 
@@ -279,7 +280,12 @@ impl HookWriter<'_, '_> {
             let reason = LeftOutReason::PartialBarrier;
             return self.leave_out(instruction.line, function, instruction.opcode, reason);
         }
-        self.before(function, instruction, HookKind::Barrier, Content::Arrival);
+        self.before(
+            function,
+            instruction,
+            HookKind::Barrier,
+            HookContent::Arrival,
+        );
     }
 
     /// Puts a hook before an instruction.
@@ -288,7 +294,7 @@ impl HookWriter<'_, '_> {
         function: &str,
         instruction: &InstructionText<'_>,
         kind: HookKind,
-        content: Content<'_>,
+        content: HookContent<'_>,
     ) {
         let hook = Hook {
             site: self.sites.len(),
@@ -309,8 +315,9 @@ impl HookWriter<'_, '_> {
         });
     }
 
-    /// Puts a hook at the beginning of a block; `statements` has its first instruction. A block that
-    /// only returns has none: compilers make exits of branches to it, after which lanes do not meet.
+    /// Puts a hook at the beginning of a block; `statements` has its first instruction. A block
+    /// that only returns has none: compilers make exits of branches to it, after which lanes do not
+    /// meet.
     fn block(&mut self, function: &str, at: usize, statements: &[Item<'_>]) {
         if returns(statements) {
             return;
@@ -319,7 +326,7 @@ impl HookWriter<'_, '_> {
         let hook = Hook {
             site: self.sites.len(),
             guard: None,
-            content: Content::Arrival,
+            content: HookContent::Arrival,
             counts: self.options.counts,
         };
         let text = format!("\n{}", hook.text(&self.prefix));

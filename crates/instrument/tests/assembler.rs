@@ -38,8 +38,8 @@ fn assemble(ptxas: &str, text: &str, architecture: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// How many of the files of a compiler are taken for these architectures after `rewrite`; only those
-/// that `has` names.
+/// How many of the files of a compiler are taken for these architectures after `rewrite`; only
+/// those that `has` names.
 fn assemble_all(
     architectures: &[&str],
     rewrite: impl Fn(&str) -> String,

@@ -221,6 +221,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ("distance-gpu", "testing", MISSING_TOOLS),
     ("instrument", "testing", MISSING_TOOLS),
     (
+        "instrument",
+        "gpu-advisor",
+        "loads that pass the L1 by are held to what the model of caches predicts",
+    ),
+    (
         "cli",
         "cuda-driver",
         "a device by a driver is a program under `profile` where there is no GPU",

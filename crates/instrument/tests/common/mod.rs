@@ -1,6 +1,6 @@
 //! What the tests of the interpreter use, with a kernel with hooks in the place of the kernel: each
-//! launch is run without hooks, and with hooks that count, on other devices too. Memory, records and
-//! control flow are compared.
+//! launch is run without hooks, and with hooks that count, on other devices too. Memory, records
+//! and control flow are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -77,8 +77,8 @@ pub struct Args {
     /// Count instructions by class, and operations on floats; takes somewhat longer
     #[arg(long)]
     mix: bool,
-    /// Let the loads of all but the first N warps of each block pass the L1 by; best: as many as the
-    /// model of caches finds best for --gpu-model, which takes another run
+    /// Let the loads of all but the first N warps of each block pass the L1 by; best: as many as
+    /// the model of caches finds best for --gpu-model, which takes another run
     #[arg(long, value_name = "N|best")]
     bypass: Option<BypassChoice>,
     /// Look for races between the threads of a block
@@ -87,7 +87,8 @@ pub struct Args {
     /// The most memory of the device
     #[arg(long, value_name = "SIZE", default_value = "8G")]
     memory_limit: Bytes,
-    /// The GPU whose occupancy is shown, and whose caches --bypass best is for: blackwell, hopper, ada, ampere, pascal, kepler, or sizes
+    /// The GPU whose occupancy is shown, and whose caches --bypass best is for: blackwell, hopper,
+    /// ada, ampere, pascal, kepler, or sizes
     #[arg(long, default_value = "hopper", value_name = "GPU")]
     gpu_model: GpuModel,
     /// Overwrite outputs
