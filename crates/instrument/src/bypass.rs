@@ -261,7 +261,7 @@ fn ways(opcode: &str) -> Option<Result<BothWays, KeptReason>> {
         words.collect::<Vec<_>>().join(".")
     };
     Some(Ok(BothWays {
-        cached: if words.iter().any(|word| is_policy(&word)) {
+        cached: if words.iter().any(is_policy) {
             opcode.to_owned()
         } else {
             with("ca")
