@@ -15,7 +15,7 @@
 //! atomic addition; then each lane writes its own address. Records for which there is no room are
 //! counted and not written.
 //!
-//! [`bypass`] is another change of a kernel: it lets the loads of some warps pass the L1 by.
+//! [`bypass()`] is another change of a kernel: it lets the loads of some warps pass the L1 by.
 //!
 //! ```
 //! use reuselens_instrument::{InstrumentOptions, instrument};
