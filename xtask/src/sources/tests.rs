@@ -67,6 +67,9 @@ fn short_items_run_at_the_small_size_with_the_kept_shape() {
         reuselens_testing::skip("the command is not built: cargo build --workspace");
         return;
     }
+    if !reuselens_testing::has("gcc") || !reuselens_testing::has("python3") {
+        return;
+    }
     let root = root();
     let workshop = Workshop::new(&root, Size::Small, Some(built), None, false).unwrap();
     let mut made = 0;
