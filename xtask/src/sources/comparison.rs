@@ -39,22 +39,22 @@ pub struct Compared {
 
 /// One of the two values of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ValueSide {
     /// What our run gave.
     Ours,
     /// What is printed.
     Printed,
 }
 
-impl Side {
+impl ValueSide {
     /// Both, in the order of columns.
-    pub const BOTH: [Side; 2] = [Side::Ours, Side::Printed];
+    pub const BOTH: [ValueSide; 2] = [ValueSide::Ours, ValueSide::Printed];
 
     /// What tables and legends call it.
     pub fn name(self) -> &'static str {
         match self {
-            Side::Ours => "ours",
-            Side::Printed => "printed",
+            ValueSide::Ours => "ours",
+            ValueSide::Printed => "printed",
         }
     }
 }
@@ -113,7 +113,7 @@ impl ComparedTable {
     }
 
     /// Whether a column of any quantity has values of one side.
-    pub fn has(&self, quantity: usize, side: Side) -> bool {
+    pub fn has(&self, quantity: usize, side: ValueSide) -> bool {
         let mut values = self.rows.iter().map(|row| &row.values[quantity]);
         values.any(|value| !value.of(side).is_empty())
     }
@@ -139,10 +139,10 @@ impl Compared {
     }
 
     /// The value of one side.
-    pub fn of(&self, side: Side) -> &str {
+    pub fn of(&self, side: ValueSide) -> &str {
         match side {
-            Side::Ours => &self.ours,
-            Side::Printed => &self.published,
+            ValueSide::Ours => &self.ours,
+            ValueSide::Printed => &self.published,
         }
     }
 }

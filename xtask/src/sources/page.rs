@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::Side;
+use super::comparison::ValueSide;
 use super::kept::KeptItem;
 use super::printed::{Making, Printed, Publication};
 use super::{ComparedTable, picture};
@@ -120,9 +120,10 @@ fn values(text: &mut String, item: &Printed, kept: &KeptItem) {
 
 /// The table in Markdown. Sides of a quantity that have no value in any row are left out.
 fn markdown(table: &ComparedTable) -> String {
-    let all = (0..table.quantities.len()).flat_map(|index| Side::BOTH.map(|side| (index, side)));
-    let columns: Vec<(usize, Side)> = all.filter(|of| table.has(of.0, of.1)).collect();
-    let title = |of: &(usize, Side)| format!("{}, {}", table.quantities[of.0], of.1.name());
+    let all =
+        (0..table.quantities.len()).flat_map(|index| ValueSide::BOTH.map(|side| (index, side)));
+    let columns: Vec<(usize, ValueSide)> = all.filter(|of| table.has(of.0, of.1)).collect();
+    let title = |of: &(usize, ValueSide)| format!("{}, {}", table.quantities[of.0], of.1.name());
     let titles = table.keys.iter().cloned().chain(columns.iter().map(title));
     let mut text = line(titles);
     let rule = table
@@ -132,7 +133,7 @@ fn markdown(table: &ComparedTable) -> String {
         .chain(columns.iter().map(|_| "--:"));
     let _ = writeln!(text, "|{}|", rule.collect::<Vec<_>>().join("|"));
     for row in &table.rows {
-        let value = |of: &(usize, Side)| row.values[of.0].of(of.1).to_owned();
+        let value = |of: &(usize, ValueSide)| row.values[of.0].of(of.1).to_owned();
         text += &line(row.keys.iter().cloned().chain(columns.iter().map(value)));
     }
     text

@@ -252,6 +252,12 @@ fn decisions(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     Ok(table)
 }
 
+const SRAD_NOTES: [&str; 2] = [
+    "Our srad is written anew, and its image has another size; F = accesses / bytes, and the \
+     contribution is the object's share of all accesses, as in print.",
+    "The printed accesses by thread are 12445583, 6927600, 6867360 and 6867360.",
+];
+
 fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let plan = plan(workshop, "srad", "4", "f")?;
     let objects = plan["objects"].as_array().context("a plan has objects")?;
@@ -306,11 +312,9 @@ fn output_of_srad(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     for (line, ours, printed) in rows {
         table.push(&[line], vec![Compared::both(ours, printed)]);
     }
-    table.note(
-        "Our srad is written anew, and its image has another size; F = accesses / bytes, and the \
-         contribution is the object's share of all accesses, as in print.",
-    );
-    table.note("The printed accesses by thread are 12445583, 6927600, 6867360 and 6867360.");
+    for note in SRAD_NOTES {
+        table.note(note);
+    }
     Ok(table)
 }
 

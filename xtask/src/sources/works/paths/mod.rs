@@ -10,7 +10,7 @@ pub use predicted::PREDICTED;
 pub use shares::SHARES;
 
 use crate::sources::ComparedTable;
-use crate::sources::comparison::{Axes, Compared, Curve, Side, number};
+use crate::sources::comparison::{Axes, Compared, Curve, ValueSide, number};
 
 /// Why the rows of print and of ours are not of the same programs.
 const OTHER_PROGRAMS: &str = "The programs of SPEC CPU2000 may not be given out, so the rows of \
@@ -78,7 +78,7 @@ fn draw_averages(table: &mut ComparedTable, panels: &[&str], bits: &[u32]) {
         return;
     };
     for (panel, values) in panels.iter().zip(row.values.chunks(bits.len())) {
-        for side in Side::BOTH {
+        for side in ValueSide::BOTH {
             let pairs = bits.iter().zip(values);
             let point = |(bits, value): (&u32, &Compared)| {
                 Some((f64::from(*bits), number(value.of(side))?))
