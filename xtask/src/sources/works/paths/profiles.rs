@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -10,10 +10,25 @@ use serde_json::Value;
 use crate::sources::printed::Size;
 use crate::sources::workshop::{Workshop, printed};
 
-/// The list of programs, and what builds them and makes their inputs.
-const SCRIPT: &str = "programs/sources/paths";
-/// The status with which that ends if a program is not on this machine.
-const NOT_HERE: i32 = 3;
+/// Programs that calculate in floating point.
+const FLOATING: [&str; 7] = [
+    "matmul-naive",
+    "matmul-tiled",
+    "stencil-plain",
+    "adi",
+    "fft",
+    "spmv",
+    "lu",
+];
+/// Programs that calculate in whole numbers.
+const INTEGER: [&str; 6] = [
+    "list-shuffled",
+    "hashjoin-chained",
+    "quicksort",
+    "bzip2",
+    "sort",
+    "mawk",
+];
 /// Sizes of the matrices in tests.
 const SMALL: [u32; 3] = [12, 20, 32];
 
@@ -35,87 +50,47 @@ pub struct Profiled {
     pub profiles: [PathBuf; 3],
 }
 
-/// All profiles of a suite; they are made once for all items. Programs that this machine lacks are
-/// left out, with a message.
+/// All profiles of a suite; they are made once for all items.
 ///
 /// # Errors
 /// If a program cannot be built or profiled.
 pub fn profiles(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Vec<Profiled>> {
     let folder = workshop.scratch.join("paths");
     fs::create_dir_all(&folder)?;
+    let names = match suite {
+        PrintedSuite::Floating => &FLOATING[..],
+        PrintedSuite::Integer => &INTEGER,
+    };
     if workshop.size == Size::Small {
         return small(workshop, folder, suite);
     }
-    let mut all = Vec::new();
-    let list = printed(Command::new(workshop.root.join(SCRIPT)).arg("list"))?;
-    for line in list.lines() {
-        let words: Vec<&str> = line.splitn(7, '|').collect();
-        let [name, class, like, sizes @ .., command] = &words[..] else {
-            anyhow::bail!("{SCRIPT} lists `{line}`");
+    let script = workshop.root.join("programs/predict/evaluate");
+    let mut evaluate = Command::new(&script);
+    evaluate
+        .arg(&folder)
+        .env("REUSELENS", workshop.reuselens()?);
+    evaluate.env("PROFILES_ONLY", "1").env("LARGEST", "");
+    evaluate.env("PROFILE_OPTIONS", "--granularity 32");
+    printed(evaluate.env("ONLY", names.join(" ")))?;
+    let list = fs::read_to_string(script)?;
+    let of = |name: &&str| {
+        let line = list
+            .lines()
+            .find(|line| line.split('|').next() == Some(name));
+        let words: Vec<&str> = line.unwrap_or_default().split('|').collect();
+        let [_, test, train, reference, _, _] = words[..] else {
+            anyhow::bail!("programs/predict/evaluate has no program {name}");
         };
-        let wanted = match suite {
-            PrintedSuite::Floating => "FP",
-            PrintedSuite::Integer => "INT",
-        };
-        if *class != wanted || !is_here(workshop, &folder, name, sizes)? {
-            continue;
-        }
-        let profiles = sizes
-            .iter()
-            .map(|size| profile(workshop, &folder, (name, size), command))
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        let beside = if like.is_empty() { "" } else { " like " };
-        all.push(Profiled {
-            name: format!("{name}{beside}{like}"),
-            profiles: profiles.try_into().ok().context("three sizes")?,
-        });
-    }
-    Ok(all)
-}
-
-/// Builds a program and makes its inputs; whether this machine has it.
-fn is_here(workshop: &Workshop, folder: &Path, name: &str, sizes: &[&str]) -> anyhow::Result<bool> {
-    let mut make = Command::new(workshop.root.join(SCRIPT));
-    let made = make
-        .args(["make", name])
-        .args(sizes)
-        .current_dir(folder)
-        .status()?;
-    if made.code() == Some(NOT_HERE) {
-        eprintln!("{name} is left out");
-        return Ok(false);
-    }
-    anyhow::ensure!(made.success(), "{SCRIPT} make {name} failed");
-    Ok(true)
-}
-
-/// A profile of a program and a size, which is made if there is none.
-fn profile(
-    workshop: &Workshop,
-    folder: &Path,
-    (name, size): (&str, &str),
-    command: &str,
-) -> anyhow::Result<PathBuf> {
-    let path = folder.join(format!("{name}.{size}.rlprof"));
-    if path.exists() {
-        return Ok(path);
-    }
-    let options = "profile -q -f --by path,line --granularity 32 --most-paths 8M -o";
-    let mut profile = Command::new(workshop.reuselens()?);
-    // Variables of the environment lie on the stack, which the start of a program goes over.
-    profile.env_clear();
-    let kept = ["PATH", "HOME"].map(|name| (name, std::env::var_os(name).unwrap_or_default()));
-    profile
-        .envs(kept)
-        .current_dir(folder)
-        .args(options.split(' '))
-        .arg(format!("{name}.{size}"))
-        .arg("--")
-        .args(command.split(' ').map(|word| word.replace('N', size)))
-        .stdin(Stdio::null());
-    printed(&mut profile)?;
-    let _ = fs::remove_file(folder.join(format!("{name}.{size}.html")));
-    Ok(path)
+        let path = |size: &str| folder.join(format!("{name}.{size}.rlprof"));
+        Ok(Profiled {
+            name: (*name).to_owned(),
+            profiles: [test, train, reference].map(path),
+        })
+    };
+    let all: Vec<Profiled> = names.iter().map(of).collect::<anyhow::Result<_>>()?;
+    // A program that this machine lacks has no profiles.
+    let is_there = |one: &Profiled| one.profiles.iter().all(|path| path.exists());
+    Ok(all.into_iter().filter(is_there).collect())
 }
 
 /// One program for each suite, at sizes that take no time.

@@ -169,7 +169,12 @@ fn aliased(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<ComparedT
     let titles = bits.map(|bits| format!("path{bits} %"));
     let mut table = ComparedTable::new(&["program"], &titles.each_ref().map(String::as_str));
     let ours = rows(workshop, suite, |shares| {
-        let of = |bits: u32| percent(shares, bits.into(), "aliased_published");
+        let longest = percent(shares, 16, "differentiable");
+        let at_longest = percent(shares, 16, "aliased");
+        let of = |bits: u32| {
+            let gained = longest? - percent(shares, bits.into(), "differentiable")?;
+            Some(at_longest? + gained)
+        };
         bits.map(of).to_vec()
     })?;
     match suite {
