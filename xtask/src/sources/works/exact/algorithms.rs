@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::programs::{Input, folder, named, text};
+use super::programs::{TestedInput, folder, named, text};
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Compared, grouped};
 use crate::sources::printed::{InTests, Making, Printed};
@@ -44,7 +44,7 @@ pub const ALGORITHMS: &[Printed] = &[
                   an access. Seconds for a million accesses to elements by chance, by the number of \
                   elements.",
             make: counting,
-            in_tests: InTests::Rows(2),
+            in_tests: InTests::LeftOut,
         },
     },
     Printed {
@@ -99,7 +99,7 @@ fn engines(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         &["accesses", "elements", "histogram equal to that of brute"],
     );
     let adi = named("ADI");
-    let trace = adi.trace(workshop, Input::Smaller)?;
+    let trace = adi.trace(workshop, TestedInput::Smaller)?;
     let histogram = |engine: &str| {
         let words = ["analyze", "-q", "-f", &text(&trace), "--engine", engine];
         let options = "--granularity 8 --names statement --by program --bins exact --json -";
@@ -133,7 +133,7 @@ fn engines(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
 }
 
 /// Accesses by chance to this many elements.
-const ELEMENTS: [u64; 6] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+const ELEMENTS: [u64; 4] = [1 << 10, 1 << 13, 1 << 16, 1 << 19];
 const SMALL_ELEMENTS: [u64; 2] = [1 << 6, 1 << 10];
 
 fn counting(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
@@ -145,7 +145,7 @@ fn counting(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         let path = folder(workshop)?.join("chance.u64");
         fs::write(
             &path,
-            by_chance(elements, workshop.size.pick(10_000, 8_000_000)),
+            by_chance(elements, workshop.size.pick(10_000, 1_000_000)),
         )?;
         let seconds = |engine: &str| {
             let words = ["analyze", "-q", "-f", &text(&path), "--format", "u64"];
@@ -155,7 +155,7 @@ fn counting(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             workshop.output(&workshop.reuselens()?, &[&words[..], &output].concat())?;
             anyhow::Ok(begun.elapsed().as_secs_f64())
         };
-        let millions = workshop.size.pick(0.01, 8.0);
+        let millions = workshop.size.pick(0.01, 1.0);
         let mut values = Vec::new();
         for engine in engines {
             let of_a_million = seconds(engine)? / millions;
@@ -186,7 +186,7 @@ fn by_chance(elements: u64, accesses: usize) -> Vec<u8> {
 fn calls(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let mut table = ComparedTable::new(&["call or structure"], &["number", "elements"]);
     let adi = named("ADI");
-    let trace = adi.trace(workshop, Input::Larger)?;
+    let trace = adi.trace(workshop, TestedInput::Larger)?;
     let words = ["info", &text(&trace), "--json", "-"];
     let printed = workshop.output(&workshop.reuselens()?, &words)?;
     let json: Value = serde_json::from_str(&printed)?;
@@ -203,7 +203,7 @@ fn calls(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             vec![Compared::ours(grouped(count)), Compared::default()],
         );
     }
-    let profile = adi.profile(workshop, super::programs::Run::plain(Input::Larger))?;
+    let profile = adi.profile(workshop, super::programs::Run::plain(TestedInput::Larger))?;
     let json = super::programs::json(workshop, &profile.path, "object")?;
     let mut groups: Vec<&Value> = json["groups"].as_array().into_iter().flatten().collect();
     groups.sort_by_key(|group| group["name"].to_string());

@@ -2,7 +2,7 @@
 //! cache that are worth having.
 
 use super::percent;
-use super::programs::{Distances, INPUTS, Input, PROGRAMS, Run, TestedProgram};
+use super::programs::{Distances, INPUTS, PROGRAMS, Run, TestedInput, TestedProgram};
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Axes, Compared, Curve, grouped};
 use crate::sources::printed::{InTests, Making, Printed};
@@ -60,7 +60,7 @@ fn both(workshop: &Workshop, program: &TestedProgram) -> anyhow::Result<[Distanc
         let profile = program.profile(workshop, Run::plain(input))?;
         Distances::read(workshop, &profile.path)
     };
-    Ok([of(Input::Smaller)?, of(Input::Larger)?])
+    Ok([of(TestedInput::Smaller)?, of(TestedInput::Larger)?])
 }
 
 /// The points with long distances, those with most references first.
@@ -86,37 +86,17 @@ fn histograms(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         ..Axes::default()
     };
     for program in &PROGRAMS {
-        let (most, share) = printed_concentration(program);
         let evadable = super::reordered::evadable(
             workshop,
-            [Input::Smaller, Input::Larger].map(|input| {
+            [TestedInput::Smaller, TestedInput::Larger].map(|input| {
                 let profile = program.profile(workshop, Run::plain(input));
                 profile.map(|profile| profile.path)
             }),
         )?;
         for (input, distances) in INPUTS.into_iter().zip(both(workshop, program)?) {
-            let is_larger = input == Input::Larger;
-            let printed = |text: &'static str| if is_larger { text } else { "" };
-            let mut points = highest_long(&distances);
-            points.truncate(most);
-            points.sort_unstable();
-            let long = distances.between(LONG..=usize::MAX);
-            let held: u64 = points.iter().map(|point| distances.points[*point]).sum();
-            let points: Vec<String> = points.iter().map(ToString::to_string).collect();
-            let first = match program.name {
-                "ADI" => printed("35"),
-                _ => "",
-            };
-            let near = percent(distances.between(2..=2), distances.reuses());
-            let grows = if is_larger { evadable.as_str() } else { "" };
             table.push(
                 &[program.name, &program.shown(input)],
-                vec![
-                    Compared::both(near, first),
-                    Compared::ours(points.join(", ")),
-                    Compared::both(percent(held, long), printed(share)),
-                    Compared::ours(grows),
-                ],
+                concentration(program, input, &distances, &evadable),
             );
             table.curves.push(curve(program.name, input, &distances));
         }
@@ -132,14 +112,45 @@ fn histograms(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     Ok(table)
 }
 
+/// The values of a row of figure 5.
+fn concentration(
+    program: &TestedProgram,
+    input: TestedInput,
+    distances: &Distances,
+    evadable: &str,
+) -> Vec<Compared> {
+    let (most, share) = printed_concentration(program);
+    let of_larger = |text| match input {
+        TestedInput::Smaller => "",
+        TestedInput::Larger => text,
+    };
+    let mut points = highest_long(distances);
+    points.truncate(most);
+    points.sort_unstable();
+    let long = distances.between(LONG..=usize::MAX);
+    let held: u64 = points.iter().map(|point| distances.points[*point]).sum();
+    let points: Vec<String> = points.iter().map(ToString::to_string).collect();
+    let near_in_print = match program.name {
+        "ADI" => of_larger("35"),
+        _ => "",
+    };
+    let near = percent(distances.between(2..=2), distances.reuses());
+    vec![
+        Compared::both(near, near_in_print),
+        Compared::ours(points.join(", ")),
+        Compared::both(percent(held, long), of_larger(share)),
+        Compared::ours(of_larger(evadable)),
+    ]
+}
+
 /// A histogram as a line of a picture.
-fn curve(program: &str, input: Input, distances: &Distances) -> Curve {
+fn curve(program: &str, input: TestedInput, distances: &Distances) -> Curve {
     let points = distances.points.iter().enumerate();
     Curve {
         panel: program.to_owned(),
         name: match input {
-            Input::Smaller => "smaller input",
-            Input::Larger => "larger input",
+            TestedInput::Smaller => "smaller input",
+            TestedInput::Larger => "larger input",
         }
         .to_owned(),
         points: points
@@ -171,7 +182,7 @@ fn sizes(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             _ => ("", ""),
         };
         table.push(
-            &[program.name, &program.shown(Input::Larger)],
+            &[program.name, &program.shown(TestedInput::Larger)],
             vec![
                 Compared::both(sizes.join("; "), printed),
                 Compared::both(percent(long - held, long), rest),

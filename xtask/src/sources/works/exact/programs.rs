@@ -90,7 +90,7 @@ pub fn named(name: &str) -> &'static TestedProgram {
 
 /// The larger and the smaller input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum TestedInput {
     /// The first column of a program in table 2.
     Smaller,
     /// The second column.
@@ -98,11 +98,11 @@ pub enum Input {
 }
 
 /// Both inputs.
-pub const INPUTS: [Input; 2] = [Input::Smaller, Input::Larger];
+pub const INPUTS: [TestedInput; 2] = [TestedInput::Smaller, TestedInput::Larger];
 
 impl TestedProgram {
     /// An input as the report writes it: `50²`.
-    pub fn shown(&self, input: Input) -> String {
+    pub fn shown(&self, input: TestedInput) -> String {
         format!("{}{}", self.sides[input as usize], self.power)
     }
 
@@ -111,7 +111,7 @@ impl TestedProgram {
         self.small_sides[0]
     }
 
-    fn arguments(&self, size: Size, input: Input) -> &'static str {
+    fn arguments(&self, size: Size, input: TestedInput) -> &'static str {
         size.pick(self.small_sides, self.sides)[input as usize]
     }
 
@@ -152,13 +152,15 @@ impl TestedProgram {
         let stem = self.stem(workshop, run)?;
         let (path, time) = (with_ending(&stem, "rlprof"), with_ending(&stem, "seconds"));
         if !is_newer(&time, &workshop.reuselens()?) {
-            let options = match self.names_accesses {
-                true => ["--names", "statement"],
-                false => ["--data", "static"],
+            // Fused loops are compared with statements in program order.
+            let options: &[&str] = match (self.names_accesses, run.is_fused) {
+                (true, _) => &["--names", "statement"],
+                (false, false) => &["--data", "static"],
+                (false, true) => &["--data", "static", "--names", "statement"],
             };
             let output = text(&stem);
             let words = ["profile", "-q", "-f", "--granularity", "8", "-o", &output];
-            let words = words.into_iter().chain(options).chain(["--"]);
+            let words = words.iter().chain(options).chain(&["--"]).copied();
             let words = words.map(str::to_owned).chain(self.command(workshop, run)?);
             let words: Vec<String> = words.collect();
             let begun = Instant::now();
@@ -174,7 +176,7 @@ impl TestedProgram {
     ///
     /// # Errors
     /// If the program cannot be compiled or recorded.
-    pub fn trace(&self, workshop: &Workshop, input: Input) -> anyhow::Result<PathBuf> {
+    pub fn trace(&self, workshop: &Workshop, input: TestedInput) -> anyhow::Result<PathBuf> {
         let run = Run::plain(input);
         let path = with_ending(&self.stem(workshop, run)?, "rltrace");
         if !is_newer(&path, &workshop.reuselens()?) {
@@ -196,7 +198,11 @@ impl TestedProgram {
     ///
     /// # Errors
     /// If the program cannot be compiled, recorded or reordered.
-    pub fn reordered(&self, workshop: &Workshop, input: Input) -> anyhow::Result<[PathBuf; 2]> {
+    pub fn reordered(
+        &self,
+        workshop: &Workshop,
+        input: TestedInput,
+    ) -> anyhow::Result<[PathBuf; 2]> {
         let stem = self.stem(workshop, Run::plain(input))?;
         let paths = ["program.rlprof", "reordered.rlprof"].map(|end| with_ending(&stem, end));
         if !is_newer(&paths[1], &workshop.reuselens()?) {
@@ -237,14 +243,14 @@ impl TestedProgram {
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Its input.
-    pub input: Input,
+    pub input: TestedInput,
     /// Whether its loops are fused (SP alone).
     pub is_fused: bool,
 }
 
 impl Run {
     /// The program as it is.
-    pub fn plain(input: Input) -> Run {
+    pub fn plain(input: TestedInput) -> Run {
         Run {
             input,
             is_fused: false,

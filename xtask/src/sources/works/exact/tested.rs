@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::programs::{INPUTS, Input, PROGRAMS, Run, TestedProgram, folder, json, text};
+use super::programs::{INPUTS, PROGRAMS, Run, TestedInput, TestedProgram, folder, json, text};
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Compared, grouped};
 use crate::sources::printed::{InTests, Making, Printed};
@@ -61,7 +61,7 @@ fn applications(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         let lines = fs::read_to_string(&source)?.lines().count();
         let binary = program.uninstrumented(workshop)?;
         let [in_print, loops_in_print, arrays_in_print] = printed_application(program);
-        let profile = program.profile(workshop, Run::plain(Input::Smaller))?;
+        let profile = program.profile(workshop, Run::plain(TestedInput::Smaller))?;
         let groups = json(workshop, &profile.path, "object")?;
         let arrays = arrays(&groups);
         table.push(
