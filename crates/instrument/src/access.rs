@@ -16,6 +16,8 @@ pub enum Opcode {
     Call,
     /// Waits for the other warps of the block.
     Barrier,
+    /// Accesses parameters, or arguments and results of calls: no hook.
+    Passed(AccessForm),
     /// Accesses no memory that is recorded.
     Plain,
     /// Accesses memory, or may, and gets no hook.
@@ -185,9 +187,6 @@ fn access(base: &str, modifiers: &[&str]) -> Opcode {
         return Opcode::LeftOut(LeftOutReason::OtherBlocks);
     }
     let named = modifiers.iter().find_map(|word| space(word));
-    if named == Some(Space::Parameter) {
-        return Opcode::Plain;
-    }
     let kind = match base {
         "ld" | "ldu" => WarpKind::Load,
         "st" => WarpKind::Store,
@@ -203,13 +202,16 @@ fn access(base: &str, modifiers: &[&str]) -> Opcode {
         "b128" => Some(16),
         word => Type::named(word).map(Type::size),
     });
-    match element {
-        Some(element) => Opcode::Access(AccessForm {
-            space: named,
-            kind,
-            bytes: element * lanes.unwrap_or(1),
-        }),
-        None => Opcode::LeftOut(LeftOutReason::Form),
+    let form = element.map(|element| AccessForm {
+        space: named,
+        kind,
+        bytes: element * lanes.unwrap_or(1),
+    });
+    match (form, named) {
+        (Some(form), Some(Space::Parameter)) => Opcode::Passed(form),
+        (None, Some(Space::Parameter)) => Opcode::Plain,
+        (Some(form), _) => Opcode::Access(form),
+        (None, _) => Opcode::LeftOut(LeftOutReason::Form),
     }
 }
 
@@ -246,7 +248,14 @@ mod tests {
                 form(Some(Space::Global), WarpKind::Atomic, 4),
             ),
             ("atom.cas.b128", form(None, WarpKind::Atomic, 16)),
-            ("ld.param.u64", Opcode::Plain),
+            (
+                "ld.param.u64",
+                Opcode::Passed(AccessForm {
+                    space: Some(Space::Parameter),
+                    kind: WarpKind::Load,
+                    bytes: 8,
+                }),
+            ),
             ("ld.global.b256", Opcode::LeftOut(LeftOutReason::Form)),
             (
                 "st.shared::cluster.u32",

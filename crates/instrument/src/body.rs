@@ -40,6 +40,8 @@ pub struct InstructionText<'a> {
     pub operands: usize,
     /// Of an indirect branch or call: what says where it goes.
     pub target: Option<Base<'a>>,
+    /// Of a call, what is called: a function, or a register with its address.
+    pub callee: Option<&'a str>,
     /// The last operand, if it is a name.
     pub last: Option<&'a str>,
     /// File, line of the `.loc` before it.
@@ -77,6 +79,8 @@ pub struct Body<'a> {
     /// Where its first label or instruction begins.
     pub first: usize,
     pub items: Vec<Item<'a>>,
+    /// The `.param` variables that it declares: arguments and results of calls.
+    pub passed: Vec<&'a str>,
 }
 
 /// The registers that are declared in one pair of braces: name or beginning of names, count, bytes.
@@ -88,6 +92,7 @@ struct BodyReader<'a, 't> {
     scopes: Vec<Scope<'a>>,
     tables: HashMap<&'a str, Vec<&'a str>>,
     source: Option<(u64, u64)>,
+    passed: Vec<&'a str>,
 }
 
 /// Reads a body; `tokens[at]` is its `{`. Returns it, and the index after its `}`.
@@ -104,6 +109,7 @@ pub fn read_body<'a>(
         scopes: vec![Scope::new()],
         tables: HashMap::new(),
         source: None,
+        passed: Vec::new(),
     };
     let open = tokens[at].end;
     let mut items = Vec::new();
@@ -140,6 +146,7 @@ pub fn read_body<'a>(
         open,
         first,
         items,
+        passed: reader.passed,
     };
     Ok((body, reader.next))
 }
@@ -183,6 +190,7 @@ impl<'a> BodyReader<'a, '_> {
         match token.text {
             ".loc" => self.location(),
             text if text == ".reg" || text.starts_with(".reg.") => self.registers()?,
+            ".param" => self.passed()?,
             text if text.starts_with('.') => {
                 self.skip_statement()?;
             }
@@ -274,6 +282,17 @@ impl<'a> BodyReader<'a, '_> {
         Ok(())
     }
 
+    /// `.param .align 8 .b8 param0[16];`
+    fn passed(&mut self) -> Result<(), InstrumentError> {
+        let first = self.next;
+        self.skip_statement()?;
+        let words = self.tokens[first..self.next].iter();
+        let mut words = words.filter(|token| token.kind == TokenKind::Word);
+        let name = words.find(|token| !token.text.starts_with('.'));
+        self.passed.extend(name.map(|token| token.text));
+        Ok(())
+    }
+
     /// Bytes of a register; none if there is no such register.
     fn register(&self, name: &str) -> Option<u8> {
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -305,6 +324,8 @@ impl<'a> BodyReader<'a, '_> {
         let operands = self.next;
         let after = self.skip_statement()?;
         let operands = &self.tokens[operands..self.next - 1];
+        let base = opcode.text.split('.').next();
+        let outside = outside_parentheses(operands);
         Ok(Item::Instruction(Box::new(InstructionText {
             start,
             after,
@@ -315,27 +336,12 @@ impl<'a> BodyReader<'a, '_> {
             guard,
             address: self.address(operands),
             operands: count_operands(operands),
-            target: self.target(opcode.text, operands),
+            target: (outside.filter(|_| matches!(base, Some("brx" | "call"))))
+                .and_then(|name| self.named(name)),
+            callee: outside.filter(|_| base == Some("call")),
             last: (operands.last().filter(|it| it.kind == TokenKind::Word)).map(|it| it.text),
             source: self.source.filter(|(_, line)| *line > 0),
         })))
-    }
-
-    /// The register that says where an indirect branch (`brx.idx %r1, table`) or call
-    /// (`call (x), %rd1, (y), prototype`) goes.
-    fn target(&self, opcode: &str, operands: &[Token<'a>]) -> Option<Base<'a>> {
-        let base = opcode.split('.').next();
-        let mut depth = 0u32;
-        let outside = operands.iter().find(|token| {
-            match token.kind {
-                TokenKind::Mark(b'(') => depth += 1,
-                TokenKind::Mark(b')') => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && token.kind == TokenKind::Word
-        });
-        let word = outside.filter(|_| matches!(base, Some("brx" | "call")))?;
-        self.named(word.text)
     }
 
     /// What a register is an address in; none of a register that has none.
@@ -375,6 +381,21 @@ impl<'a> BodyReader<'a, '_> {
         };
         Some(AddressText { base, offset })
     }
+}
+
+/// The first word that is in no parentheses: what says where a branch (`brx.idx %r1, table`) or a
+/// call (`call (x), %rd1, (y), prototype`) goes.
+fn outside_parentheses<'a>(operands: &[Token<'a>]) -> Option<&'a str> {
+    let mut depth = 0u32;
+    let outside = operands.iter().find(|token| {
+        match token.kind {
+            TokenKind::Mark(b'(') => depth += 1,
+            TokenKind::Mark(b')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.kind == TokenKind::Word
+    });
+    outside.map(|token| token.text)
 }
 
 /// Operands that are separated by commas outside of parentheses, brackets and braces.

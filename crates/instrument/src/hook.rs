@@ -6,8 +6,8 @@
 //! for the warp; `p1`: the lane writes its own value.
 //!
 //! A record is `site, mask, block, warp` (32 bits each). Of a generic access then follow the lanes
-//! that go to shared memory, those that go to local memory, and two zeros; of a branch the lanes
-//! that take it, and three zeros. Then follow, of accesses, an address of 64 bits for each lane of
+//! that go to shared memory, those that go to local memory, and two zeros; of a branch or guard
+//! the lanes that take it, and three zeros. Then follow, of accesses, an address of 64 bits for each lane of
 //! the mask, lowest first; of an indirect branch or call, where each lane goes; and 8 bytes more
 //! where that is no multiple of 16.
 
@@ -16,6 +16,10 @@ use std::fmt::Write as _;
 use crate::body::{AddressText, Base};
 use crate::counts::COUNT_BYTES;
 use crate::ring::{LONG_HEAD, PLAIN_HEAD};
+
+/// What the head of a kernel without limits gets: hooks take registers, and a launch of the largest
+/// block must still find enough of them.
+pub const LARGEST_BLOCK: &str = "\n.maxntid 1024, 1, 1\n";
 
 /// The variable of the module: see [`RingControl`](crate::RingControl) and
 /// [`SiteCounts`](crate::SiteCounts).

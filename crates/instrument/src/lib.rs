@@ -43,19 +43,23 @@
 mod access;
 mod body;
 mod bypass;
+mod code_map;
 mod counts;
 mod edit;
 mod error;
 mod hook;
 mod left_out;
 mod names;
+mod replay;
 mod ring;
 mod scan;
 mod site;
+mod steps;
 
 pub use bypass::{BypassWarps, Bypassed, BypassedLoad, KeptReason, bypass};
 pub use counts::{COUNT_BYTES, SiteCounts, read_counts};
 pub use error::InstrumentError;
 pub use left_out::{LeftOut, LeftOutReason};
+pub use replay::{RecordReplay, ReplayedLaunch};
 pub use ring::{CONTROL_BYTES, RingControl, RingError, RingStream, read_ring};
 pub use site::{HookKind, HookedSite, InstrumentOptions, Instrumented, instrument};

@@ -99,10 +99,10 @@ pub struct RingError {
 
 /// Where a record is, and what orders it.
 #[derive(Clone, Copy, Debug)]
-struct RecordPlace {
-    block: u32,
-    warp: u32,
-    at: usize,
+pub struct RecordPlace {
+    pub block: u32,
+    pub warp: u32,
+    pub at: usize,
 }
 
 /// The records of one launch: a source of a stream of warps.
@@ -110,8 +110,7 @@ struct RecordPlace {
 /// Memory: 16 bytes a record beside the buffer.
 #[derive(Debug)]
 pub struct RingStream<'a> {
-    sites: &'a [HookedSite],
-    bytes: &'a [u8],
+    records: RingRecords<'a>,
     launch: Option<Launch>,
     entries: Vec<RecordPlace>,
     next: usize,
@@ -143,76 +142,93 @@ pub fn read_ring<'a>(
     control: RingControl,
     bytes: &'a [u8],
 ) -> Result<RingStream<'a>, RingError> {
-    let end = control.written().min(bytes.len() as u64) as usize;
-    let mut stream = RingStream {
-        sites: &instrumented.sites,
-        bytes: &bytes[..end],
-        launch: None,
-        entries: Vec::new(),
+    let records = RingRecords::new(instrumented, control, bytes);
+    let mut counts = vec![SiteCounts::default(); instrumented.sites.len()];
+    let mut entries = Vec::new();
+    records.each(&launch, |place, record| {
+        records.count(record, launch.block.count(), &mut counts);
+        let kind = records.sites[record.site as usize].kind;
+        if matches!(kind, HookKind::Access { .. } | HookKind::Barrier) {
+            entries.push(place);
+        }
+    })?;
+    // Stable, so each warp's records stay in the order in which it reserved their room.
+    entries.sort_by_key(|entry| (entry.block, entry.warp));
+    Ok(RingStream {
+        records,
+        launch: Some(launch),
+        entries,
         next: 0,
         last: LastRecord::default(),
         lost: control.lost,
-        counts: vec![SiteCounts::default(); instrumented.sites.len()],
-    };
-    let threads = launch.block.count();
-    let mut at = 0;
-    while at < end {
-        let Some(record) = stream.record(at)? else {
-            break;
-        };
-        let Record { block, warp, .. } = record;
-        if u64::from(block) >= launch.grid.count() || u64::from(warp) >= launch.warps() {
-            let what = "the launch has no such warp";
-            return Err(RingError {
-                at: at as u64,
-                what,
-            });
-        }
-        stream.count(&record, threads);
-        let kind = stream.sites[record.site as usize].kind;
-        if matches!(kind, HookKind::Access { .. } | HookKind::Barrier) {
-            stream.entries.push(RecordPlace { block, warp, at });
-        }
-        at = record.end;
-    }
-    // Stable, so each warp's records stay in the order in which it reserved their room.
-    stream
-        .entries
-        .sort_by_key(|entry| (entry.block, entry.warp));
-    stream.launch = Some(launch);
-    Ok(stream)
+        counts,
+    })
 }
 
 /// A record as it is in the buffer.
-struct Record {
-    site: u32,
-    mask: u32,
-    block: u32,
-    warp: u32,
-    /// Lanes of a generic access that go to shared memory, and to local memory. Of a branch the
-    /// lanes that take it, and none.
-    others: [u32; 2],
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    pub site: u32,
+    pub mask: u32,
+    pub block: u32,
+    pub warp: u32,
+    /// Of a generic access the lanes that go to shared memory, and to local memory; of a branch or
+    /// guard the lanes that take it, and none.
+    pub others: [u32; 2],
     /// Where its addresses begin, or where its lanes go.
     addresses: usize,
     end: usize,
 }
 
-impl RingStream<'_> {
-    /// Records that were lost, for the buffer was full.
-    pub fn lost(&self) -> u64 {
-        self.lost
+/// The records of a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct RingRecords<'a> {
+    pub sites: &'a [HookedSite],
+    bytes: &'a [u8],
+}
+
+impl<'a> RingRecords<'a> {
+    /// The records that a kernel has written.
+    pub fn new(instrumented: &'a Instrumented, control: RingControl, bytes: &'a [u8]) -> Self {
+        let end = control.written().min(bytes.len() as u64) as usize;
+        RingRecords {
+            sites: &instrumented.sites,
+            bytes: &bytes[..end],
+        }
     }
 
-    /// What the records come to, for each site. Of a memory instruction, warps of which no thread
-    /// accesses anything have no record, and only threads that access something are in one.
-    pub fn counts(&self) -> &[SiteCounts] {
-        &self.counts
+    /// Shows all records, in the order in which their room was reserved.
+    ///
+    /// # Errors
+    /// A buffer that has what no hook of this launch writes.
+    pub fn each(
+        &self,
+        launch: &Launch,
+        mut take: impl FnMut(RecordPlace, &Record),
+    ) -> Result<(), RingError> {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let Some(record) = self.record(at)? else {
+                break;
+            };
+            let Record { block, warp, .. } = record;
+            if u64::from(block) >= launch.grid.count() || u64::from(warp) >= launch.warps() {
+                let what = "the launch has no such warp";
+                return Err(RingError {
+                    at: at as u64,
+                    what,
+                });
+            }
+            take(RecordPlace { block, warp, at }, &record);
+            at = record.end;
+        }
+        Ok(())
     }
 
     /// Counts a record; blocks have `threads` threads.
-    fn count(&mut self, record: &Record, threads: u64) {
+    fn count(&self, record: &Record, threads: u64, counts: &mut [SiteCounts]) {
         let taken = match self.sites[record.site as usize].kind {
-            HookKind::Branch | HookKind::IndirectBranch => record.others[0],
+            HookKind::Branch | HookKind::IndirectBranch | HookKind::Guard => record.others[0],
             _ => record.mask,
         };
         let is_split = taken != 0 && taken != record.mask;
@@ -221,10 +237,10 @@ impl RingStream<'_> {
                 let present = threads.saturating_sub(32 * u64::from(record.warp)).min(32);
                 u64::from(record.mask.count_ones()) != present
             }
-            HookKind::Branch | HookKind::Access { .. } => is_split,
+            HookKind::Branch | HookKind::Guard | HookKind::Access { .. } => is_split,
             HookKind::IndirectBranch => is_split || self.goes_apart(record, taken),
         };
-        let count = &mut self.counts[record.site as usize];
+        let count = &mut counts[record.site as usize];
         count.warps += 1;
         count.mixed += u64::from(is_mixed);
         count.threads += u64::from(record.mask.count_ones());
@@ -243,7 +259,7 @@ impl RingStream<'_> {
     }
 
     /// The record there; none if the bytes end before its end.
-    fn record(&self, at: usize) -> Result<Option<Record>, RingError> {
+    pub fn record(&self, at: usize) -> Result<Option<Record>, RingError> {
         let wrong = |what| RingError {
             at: at as u64,
             what,
@@ -258,7 +274,7 @@ impl RingStream<'_> {
         };
         let (head, lanes) = match known.kind {
             HookKind::Block | HookKind::Barrier => (PLAIN_HEAD, 0),
-            HookKind::Branch => (LONG_HEAD, 0),
+            HookKind::Branch | HookKind::Guard => (LONG_HEAD, 0),
             HookKind::IndirectBranch | HookKind::Access { space: None, .. } => {
                 (LONG_HEAD, mask.count_ones())
             }
@@ -290,25 +306,15 @@ impl RingStream<'_> {
         }))
     }
 
-    /// Adds the rows of a record: one for each space. After a barrier a phase begins.
-    fn rows(&mut self, record: &Record, batch: &mut WarpBatch) {
-        let (block, warp) = (record.block, record.warp);
-        if (self.last.block, self.last.warp) != (block, warp) {
-            self.last = LastRecord {
-                block,
-                warp,
-                ..LastRecord::default()
-            };
-        }
+    /// The accesses of a record: one for each space.
+    pub fn accesses(&self, record: &Record, mut take: impl FnMut(RingAccess)) {
         let HookKind::Access { space, kind, bytes } = self.sites[record.site as usize].kind else {
-            self.last.phase += 1;
-            self.last.position = 0;
             return;
         };
         let [shared, local] = record.others;
         let parts = match space {
-            Some(space) => vec![(space, record.mask)],
-            None => vec![
+            Some(space) => [(space, record.mask), (space, 0), (space, 0)],
+            None => [
                 (Space::Global, record.mask & !(shared | local)),
                 (Space::Shared, shared),
                 (Space::Local, local),
@@ -316,18 +322,20 @@ impl RingStream<'_> {
         };
         for (space, mask) in parts {
             if mask != 0 {
-                self.row(record, (space, mask), (kind, bytes), batch);
+                let (addresses, count) = self.addresses(record, space, mask);
+                take(RingAccess {
+                    space,
+                    mask,
+                    kind,
+                    bytes,
+                    addresses,
+                    count,
+                });
             }
         }
     }
 
-    fn row(
-        &mut self,
-        record: &Record,
-        (space, mask): (Space, u32),
-        (kind, bytes): (WarpKind, u8),
-        batch: &mut WarpBatch,
-    ) {
+    fn addresses(&self, record: &Record, space: Space, mask: u32) -> ([u64; 32], usize) {
         // Addresses of shared and local memory have 32 bits, whatever register they are in.
         let kept = match space {
             Space::Shared | Space::Local => u64::from(u32::MAX),
@@ -342,18 +350,69 @@ impl RingStream<'_> {
                 count += 1;
             }
         }
-        self.last.position += 1;
-        batch.push_row(&WarpRow {
-            site: record.site,
-            phase: self.last.phase,
-            position: self.last.position,
-            block: record.block,
-            warp: record.warp,
-            mask,
-            space,
-            kind,
-            bytes,
-            addresses: &addresses[..count],
+        (addresses, count)
+    }
+}
+
+/// An access of a warp to one space.
+#[derive(Clone, Copy, Debug)]
+pub struct RingAccess {
+    pub space: Space,
+    pub mask: u32,
+    pub kind: WarpKind,
+    pub bytes: u8,
+    addresses: [u64; 32],
+    count: usize,
+}
+
+impl RingAccess {
+    /// The addresses of the lanes of the mask.
+    pub fn addresses(&self) -> &[u64] {
+        &self.addresses[..self.count]
+    }
+}
+
+impl RingStream<'_> {
+    /// Records that were lost, for the buffer was full.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// What the records come to, for each site. Of a memory instruction, warps of which no thread
+    /// accesses anything have no record, and only threads that access something are in one.
+    pub fn counts(&self) -> &[SiteCounts] {
+        &self.counts
+    }
+
+    /// Adds the rows of a record: one for each space. After a barrier a phase begins.
+    fn rows(&mut self, record: &Record, batch: &mut WarpBatch) {
+        let (block, warp) = (record.block, record.warp);
+        let last = &mut self.last;
+        if (last.block, last.warp) != (block, warp) {
+            *last = LastRecord {
+                block,
+                warp,
+                ..LastRecord::default()
+            };
+        }
+        if self.records.sites[record.site as usize].kind == HookKind::Barrier {
+            last.phase += 1;
+            last.position = 0;
+        }
+        self.records.accesses(record, |access| {
+            last.position += 1;
+            batch.push_row(&WarpRow {
+                site: record.site,
+                phase: last.phase,
+                position: last.position,
+                block,
+                warp,
+                mask: access.mask,
+                space: access.space,
+                kind: access.kind,
+                bytes: access.bytes,
+                addresses: access.addresses(),
+            });
         });
     }
 }
@@ -369,7 +428,7 @@ impl WarpSource for RingStream<'_> {
                 break;
             }
             // It was read once already.
-            if let Ok(Some(record)) = self.record(entry.at) {
+            if let Ok(Some(record)) = self.records.record(entry.at) {
                 self.rows(&record, batch);
             }
             self.next += 1;

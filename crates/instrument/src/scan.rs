@@ -30,6 +30,8 @@ pub struct ScannedModule<'a> {
 pub struct ScannedBody<'a> {
     pub function: &'a str,
     pub is_kernel: bool,
+    /// Whether its head limits threads or registers.
+    pub has_limits: bool,
     pub body: Body<'a>,
 }
 
@@ -121,6 +123,7 @@ fn function<'a>(
     start: usize,
     found: &mut ScannedModule<'a>,
 ) -> Result<usize, InstrumentError> {
+    const LIMITS: [&str; 4] = [".maxntid", ".reqntid", ".maxnreg", ".minnctapersm"];
     let (mut name, mut depth) = (None, 0u32);
     let mut at = start + 1;
     loop {
@@ -153,6 +156,7 @@ fn function<'a>(
     found.bodies.push(ScannedBody {
         function,
         is_kernel: tokens[start].text == ".entry",
+        has_limits: tokens[start..at].iter().any(|it| LIMITS.contains(&it.text)),
         body,
     });
     Ok(next)

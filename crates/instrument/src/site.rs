@@ -15,6 +15,7 @@ use crate::hook::{self, Hook, HookContent};
 use crate::left_out::{LeftOut, LeftOutReason};
 use crate::names;
 use crate::scan::{ScannedBody, ScannedModule, scan};
+use crate::steps::{CodeStep, StepAct};
 
 /// What gets hooks beside memory instructions and barriers, and what hooks do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,9 @@ pub struct InstrumentOptions {
     pub branches: bool,
     /// Hooks count on the device, and write no records.
     pub counts: bool,
+    /// Instead of all these what [`replay`](crate::replay) needs: beginnings of basic blocks, and
+    /// for which lanes guards hold. Barriers have no hooks then; where they are is known.
+    pub flow: bool,
 }
 
 /// What a hook records.
@@ -40,7 +44,7 @@ pub enum HookKind {
         bytes: u8,
     },
     /// The beginning of a basic block: a label, or what follows a branch that may not be taken. A
-    /// block that only returns has no hook.
+    /// block that only returns has no hook, but for [`InstrumentOptions::flow`].
     Block,
     /// A branch, return, exit or trap under a guard, which lanes may leave differently.
     Branch,
@@ -48,6 +52,8 @@ pub enum HookKind {
     IndirectBranch,
     /// A barrier of all warps of a block, from which a phase begins.
     Barrier,
+    /// For which lanes the guard of an instruction holds that has no other hook.
+    Guard,
 }
 
 /// A place with a hook. Records name it by its index in [`Instrumented::sites`].
@@ -87,6 +93,9 @@ pub struct Instrumented {
     /// What has no hook and accesses memory, or may, in the order of the text. Accesses of
     /// parameters are not recorded, and are not in it.
     pub left_out: Vec<LeftOut>,
+    /// The instructions of all bodies, in the order of the text; none unless
+    /// [`InstrumentOptions::flow`] asked for them.
+    pub(crate) steps: Vec<CodeStep>,
 }
 
 impl Instrumented {
@@ -115,13 +124,22 @@ pub fn instrument(
     let tokens = tokens(text)?;
     let module = scan(&tokens)?;
     module.check_hooks()?;
+    let mut options = *options;
+    if options.flow {
+        options = InstrumentOptions {
+            flow: true,
+            ..InstrumentOptions::default()
+        };
+    }
     let mut writer = HookWriter {
         prefix: names::free_prefix(&tokens),
-        options: *options,
+        options,
         module: &module,
         added: Vec::new(),
         sites: Vec::new(),
         left_out: Vec::new(),
+        steps: Vec::new(),
+        block: 0,
     };
     for &(name, line) in &module.declared {
         // A declaration of a function that has a body here says nothing.
@@ -142,10 +160,11 @@ pub fn instrument(
     Ok(Instrumented {
         text: with_replaced(text, &writer.added),
         variable: hook::variable(&writer.prefix, options.counts),
-        options: *options,
+        options,
         target: module.target.to_owned(),
         sites: writer.sites,
         left_out: writer.left_out,
+        steps: writer.steps,
     })
 }
 
@@ -157,6 +176,9 @@ struct HookWriter<'a, 't> {
     added: Vec<(Range<usize>, String)>,
     sites: Vec<HookedSite>,
     left_out: Vec<LeftOut>,
+    steps: Vec<CodeStep>,
+    /// The site of the basic block that comes now.
+    block: u32,
 }
 
 impl HookWriter<'_, '_> {
@@ -176,26 +198,70 @@ impl HookWriter<'_, '_> {
     fn body(&mut self, scanned: &ScannedBody<'_>) {
         let (sites, added) = (self.sites.len(), self.added.len());
         let body = &scanned.body;
-        if self.options.blocks && !matches!(body.items.first(), None | Some(Item::Label { .. })) {
+        let blocks = self.options.blocks || self.options.flow;
+        if blocks && !matches!(body.items.first(), None | Some(Item::Label { .. })) {
             self.block(scanned.function, body.first, &body.items);
         }
         for (at, item) in body.items.iter().enumerate() {
             let rest = &body.items[at..];
             match item {
-                Item::Label { after, .. } if self.options.blocks => {
+                Item::Label { after, .. } if blocks => {
                     self.block(scanned.function, *after, rest);
                 }
                 Item::Label { .. } => {}
+                Item::Instruction(instruction) if self.options.flow => {
+                    self.step(scanned, instruction, rest);
+                }
                 Item::Instruction(instruction) => self.instruction(scanned, instruction, rest),
             }
         }
         if self.sites.len() > sites {
             let prologue = hook::prologue(&self.prefix, self.options.counts);
+            let limit = self.options.flow && scanned.is_kernel && !scanned.has_limits;
+            let head = body.open - 1;
+            let limit = limit.then(|| (head..head, hook::LARGEST_BLOCK.to_owned()));
             let start = [
                 (body.open..body.open, hook::registers(&self.prefix)),
                 (body.first..body.first, format!("\n{prologue}")),
             ];
+            let start = limit.into_iter().chain(start);
             self.added.splice(added..added, start);
+        }
+    }
+
+    /// An instruction for a replay, which follows jumps, calls and barriers by what is known of
+    /// them.
+    fn step(
+        &mut self,
+        scanned: &ScannedBody<'_>,
+        instruction: &InstructionText<'_>,
+        rest: &[Item<'_>],
+    ) {
+        let (function, before) = (scanned.function, self.sites.len());
+        let class = classify(instruction.opcode);
+        match class {
+            // It orders nothing that a replay shows.
+            Opcode::LeftOut(LeftOutReason::PartialBarrier) => {}
+            Opcode::LeftOut(reason) => {
+                self.leave_out(instruction.line, function, instruction.opcode, reason);
+            }
+            Opcode::Access(form) => self.access(function, instruction, form),
+            _ => {}
+        }
+        if self.sites.len() == before && instruction.guard.is_some() {
+            self.before(function, instruction, HookKind::Guard, HookContent::Taken);
+        }
+        self.steps.push(CodeStep {
+            line: instruction.line,
+            column: instruction.column,
+            block: self.block,
+            site: (self.sites.len() > before).then_some(before as u32),
+            act: act(scanned, instruction, class),
+        });
+        // A trap ends the launch: no block begins after it.
+        let jumps = class == Opcode::Jump && instruction.opcode != "trap";
+        if jumps && instruction.guard.is_some() {
+            self.block(function, instruction.after, &rest[1..]);
         }
     }
 
@@ -208,7 +274,7 @@ impl HookWriter<'_, '_> {
     ) {
         let function = scanned.function;
         match classify(instruction.opcode) {
-            Opcode::Plain => {}
+            Opcode::Plain | Opcode::Passed(_) => {}
             Opcode::Jump => {
                 if self.options.branches {
                     self.branch(scanned, instruction);
@@ -319,9 +385,10 @@ impl HookWriter<'_, '_> {
     /// that only returns has none: compilers make exits of branches to it, after which lanes do not
     /// meet.
     fn block(&mut self, function: &str, at: usize, statements: &[Item<'_>]) {
-        if returns(statements) {
+        if !self.options.flow && returns(statements) {
             return;
         }
+        self.block = self.sites.len() as u32;
         let (line, column) = first_place(statements);
         let hook = Hook {
             site: self.sites.len(),
@@ -344,6 +411,36 @@ impl HookWriter<'_, '_> {
     fn place(&self, source: Option<(u64, u64)>) -> String {
         let named = source.and_then(|(file, line)| Some((self.module.files.get(&file)?, line)));
         named.map_or_else(String::new, |(file, line)| format!("{file}:{line}"))
+    }
+}
+
+/// What a replay has to know of an instruction.
+fn act(scanned: &ScannedBody<'_>, instruction: &InstructionText<'_>, class: Opcode) -> StepAct {
+    let base = instruction.opcode.split('.').next();
+    match class {
+        Opcode::Barrier => StepAct::Wait,
+        // What a function is given and returns is in variables that the body declares.
+        Opcode::Passed(form) => {
+            let is_own = instruction
+                .address
+                .is_none_or(|address| match address.base {
+                    Base::Variable(name) => scanned.body.passed.contains(&name),
+                    // The address of a parameter.
+                    _ => false,
+                });
+            let space = if scanned.is_kernel && !is_own {
+                Space::Parameter
+            } else {
+                Space::Local
+            };
+            let AccessForm { kind, bytes, .. } = form;
+            StepAct::Pass { space, kind, bytes }
+        }
+        _ => match instruction.callee {
+            Some(callee) => StepAct::Call(callee.to_owned()),
+            None if instruction.guard.is_none() && base == Some("ret") => StepAct::Return,
+            None => StepAct::Other,
+        },
     }
 }
 

@@ -90,12 +90,18 @@ fn kernels_of_nvcc_assemble_with_hooks() {
 
 #[test]
 fn kernels_of_clang_assemble_with_hooks() {
-    let options = InstrumentOptions {
+    let branches = InstrumentOptions {
         blocks: true,
         branches: true,
         ..InstrumentOptions::default()
     };
-    assert!(assemble_all(&["sm_80"], hooks(options), "clang", |_| true) >= 24);
+    let flow = InstrumentOptions {
+        flow: true,
+        ..InstrumentOptions::default()
+    };
+    for options in [branches, flow] {
+        assert!(assemble_all(&["sm_80"], hooks(options), "clang", |_| true) >= 24);
+    }
 }
 
 #[test]
@@ -110,6 +116,7 @@ fn generated_kernels_assemble_with_hooks() {
             blocks: seed % 2 == 0,
             branches: seed % 2 == 0,
             counts: seed % 3 == 0,
+            flow: seed % 5 == 0,
         };
         let found = instrument(&text, &options).unwrap();
         for text in [&text, &found.text, &bypassed(&text)] {

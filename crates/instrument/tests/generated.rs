@@ -157,14 +157,20 @@ fn all_but_hooks_stays_as_it_is() {
     for seed in 0..20 {
         // Each line of a hook has a name that no line of the file has.
         let text = kernel(seed);
-        for (blocks, counts) in [(false, false), (true, false), (true, true)] {
+        for (blocks, counts, flow) in [
+            (false, false, false),
+            (true, false, false),
+            (true, true, false),
+            (false, false, true),
+        ] {
             let options = InstrumentOptions {
                 blocks,
                 branches: blocks,
                 counts,
+                flow,
             };
             let found = instrument(&text, &options).unwrap();
-            let is_hook = |line: &&str| line.contains("reuselens_");
+            let is_hook = |line: &&str| line.contains("reuselens_") || line.contains(".maxntid");
             let kept: String = found.text.lines().filter(|line| !is_hook(line)).collect();
             assert_eq!(kept, text.lines().collect::<String>());
             let hooks = found.text.lines().filter(is_hook).count();

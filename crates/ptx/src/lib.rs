@@ -75,8 +75,9 @@ pub use error::{Position, PtxError};
 pub use lanes::Isa;
 pub use machine::random::SplitMix64;
 pub use machine::{
-    Allocation, BlockFlow, BranchFlow, FaultKind, FlowCounts, InstructionFlow, KernelError,
-    LaunchConfig, LaunchError, OnFault, Options, SkippedAccess, SkippedSum, Stats,
+    Allocation, BlockFlow, BranchFlow, FaultKind, FlowCounts, FlowProbe, InstructionFlow,
+    KernelError, LaunchConfig, LaunchError, OnFault, Options, ProbeCounts, SkippedAccess,
+    SkippedSum, Stats,
 };
 pub use names::{readable, without_parameters};
 pub use selection::{LaunchNumbers, LaunchSelection};

@@ -15,11 +15,13 @@ use reuselens_ptx::{
 use reuselens_warp::{Launch, Space, WarpKind, WarpSource, WarpStream};
 
 use bypassing::BypassRun;
+use replayed::Replayed;
 
 pub mod bypassing;
 #[path = "../../../ptx/tests/common/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod interpreter;
+mod replayed;
 
 pub use interpreter::{Number, floats, ints, noise, ptx};
 
@@ -41,6 +43,7 @@ pub struct Run {
     plain: Device,
     plain_module: Loaded,
     buffers: Vec<(u64, u64)>,
+    replayed: Replayed,
 }
 
 /// A module with hooks that count.
@@ -73,6 +76,7 @@ const ALL: InstrumentOptions = InstrumentOptions {
     blocks: true,
     branches: true,
     counts: false,
+    flow: false,
 };
 
 impl Run {
@@ -99,18 +103,17 @@ impl Run {
             device: counting,
             instrumented: counts,
         };
-        if !instrumented.sites.is_empty() {
-            plain.allocate("ring", room).unwrap();
+        if instrumented.sites.is_empty() {
+            device.allocate("ring", room).unwrap();
+            counting.allocate("ring", room).unwrap();
         }
+        plain.allocate("ring", room).unwrap();
         // Hooks let the interpreter run blocks one after the other, for their atomic operations are
         // how blocks talk to each other. An atomic operation that is never reached does the same.
         let ordered = text.replace("ret;", "ret; red.global.add.u32 [0], 0;");
         let plain_module = load(&mut plain, &ordered);
-        let before = match instrumented.sites.is_empty() {
-            true => vec![BUFFER],
-            false => vec![BUFFER, room],
-        };
-        let bypassing = [0, 1, 2].map(|warps| BypassRun::new(&ordered, warps, &before));
+        let bypassing = [0, 1, 2].map(|warps| BypassRun::new(&ordered, warps, &[BUFFER, room]));
+        let replayed = Replayed::new(text, room);
         Run {
             device,
             module,
@@ -123,6 +126,7 @@ impl Run {
             plain,
             plain_module,
             buffers: Vec::new(),
+            replayed,
         }
     }
 
@@ -145,6 +149,7 @@ impl Run {
         for device in others.chain(self.bypassing.iter_mut().map(|run| &mut run.device)) {
             assert_eq!(put(device), address);
         }
+        self.replayed.put(&bytes, address);
         self.buffers.push((address, size));
         Argument::Pointer(address)
     }
@@ -184,6 +189,7 @@ impl Run {
         let kernel = self.kernel(name);
         let launch = kernel.launch(grid, block, shared, arguments).unwrap();
         let (found, counts) = self.with_hooks(&kernel, &launch);
+        self.replayed.launch(name, (grid, block, shared), arguments);
         for (warp, records) in &expected {
             assert_eq!(found.get(warp), Some(records), "{name}, {warp:?}");
         }
@@ -270,6 +276,7 @@ impl Run {
         for device in others.chain(self.bypassing.iter_mut().map(|run| &mut run.device)) {
             device.set_stack(Some(bytes));
         }
+        self.replayed.set_stack(bytes);
     }
 
     /// Enough blocks of 64 threads for `n`, in a line.
@@ -311,7 +318,7 @@ fn has_flow(found: &Instrumented, counts: &[SiteCounts], flow: &FlowCounts, name
             HookKind::Block => &mut blocks,
             HookKind::Branch | HookKind::IndirectBranch => &mut branches,
             HookKind::Access { .. } => &mut accesses,
-            HookKind::Barrier => continue,
+            HookKind::Barrier | HookKind::Guard => continue,
         };
         // The last hook of a block's is the one that sees all that come to it.
         of_kind.insert((site.line, site.column), counts);

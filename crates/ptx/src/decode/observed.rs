@@ -18,7 +18,7 @@ pub struct Probe {
     pub instructions: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProbeKind {
     /// The beginning of a basic block.
     Block,

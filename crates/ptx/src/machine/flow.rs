@@ -1,10 +1,12 @@
 //! [`FlowCounts`]: how warps went through a kernel: how often each basic block was executed, and by
 //! how few of a warp's lanes; which branches split warps.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::decode::KernelPlace;
 use crate::decode::kernel::{Code, CountedInstruction, Kernel, NONE, Op, ProbeKind};
+use crate::error::Position;
 use crate::lanes::WARP;
 
 use reuselens_warp::InstructionClass;
@@ -100,6 +102,32 @@ pub struct FlowCell {
     repeats: u64,
 }
 
+/// A place of a kernel at which control flow is counted, for [`FlowCounts::counted`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowProbe {
+    /// The instruction: the first of a basic block, a branch, or another one under a guard.
+    pub position: Position,
+    /// How many probes of the same sort are at this instruction before this one: a function that is
+    /// put in the place of several calls has one for each.
+    pub copy: usize,
+    /// Whether it is the beginning of a basic block.
+    pub is_block: bool,
+}
+
+/// What was counted at a [`FlowProbe`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeCounts {
+    /// Executions by warps.
+    pub warps: u64,
+    /// Of a basic block those in which threads of the warp are missing, else those in which its
+    /// lanes go different ways.
+    pub mixed: u64,
+    /// Executions by threads.
+    pub threads: u64,
+    /// Of those the ones for which the guard holds.
+    pub taken: u64,
+}
+
 /// Counts that a warp comes once more to the call at `pc`, if calls are counted.
 #[cold]
 pub fn repeat(kernel: &Kernel, pc: u32, cells: &mut [FlowCell]) {
@@ -167,6 +195,34 @@ pub fn add(sum: &mut [FlowCell], more: &[FlowCell]) {
 }
 
 impl FlowCounts {
+    /// The control flow of a launch of a kernel that was counted elsewhere. The kernel must have
+    /// been decoded with [`Options::flow`](crate::Options::flow).
+    pub fn counted(kernel: &Kernel, count: impl Fn(FlowProbe) -> ProbeCounts) -> FlowCounts {
+        let mut copies = HashMap::new();
+        let cells: Vec<FlowCell> = kernel
+            .probes
+            .iter()
+            .map(|probe| {
+                let position = kernel.places[probe.place as usize].position;
+                let copy = copies.entry((position, probe.kind)).or_insert(0);
+                let counts = count(FlowProbe {
+                    position,
+                    copy: *copy,
+                    is_block: matches!(probe.kind, ProbeKind::Block | ProbeKind::Resume),
+                });
+                *copy += 1;
+                FlowCell {
+                    warps: counts.warps,
+                    mixed: counts.mixed,
+                    threads: counts.threads,
+                    taken: counts.taken,
+                    repeats: 0,
+                }
+            })
+            .collect();
+        FlowCounts::new(kernel, &cells)
+    }
+
     /// From what was counted at each of the kernel's probes.
     pub(super) fn new(kernel: &Kernel, cells: &[FlowCell]) -> FlowCounts {
         let mut counts = FlowCounts {

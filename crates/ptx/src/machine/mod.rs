@@ -38,7 +38,7 @@ pub mod windows;
 pub use block::BlockRun;
 pub use device_memory::{Allocation, DeviceMemory};
 pub use fault::{FaultKind, KernelError};
-pub use flow::{BlockFlow, BranchFlow, FlowCounts, InstructionFlow};
+pub use flow::{BlockFlow, BranchFlow, FlowCounts, FlowProbe, InstructionFlow, ProbeCounts};
 pub use grid::LaunchConfig;
 pub use launch::{LaunchError, Options, Stats, run};
 pub use skipped::{OnFault, SkippedAccess, SkippedSum};

@@ -54,6 +54,7 @@ impl Args {
             blocks: self.blocks,
             branches: self.branches,
             counts: self.counts,
+            flow: false,
         };
         let found = instrument(&text, &options).with_context(|| self.ptx.display().to_string())?;
         let mut file = AtomicFile::create(&self.output, self.force)?;
