@@ -156,6 +156,8 @@ impl RunNames {
             findings: found,
             host: None,
             unanalysed_launches: 0,
+            unseen: Vec::new(),
+            unrecorded: Vec::new(),
         }
     }
 }

@@ -61,7 +61,8 @@ pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_
 pub use gpu::{
     GPU_SCHEMA, GpuFindings, GpuPageOptions, GpuRun, GpuTextOptions, HostAccesses, HostCall,
     HostSum, RunOrigin, StoppedKernel, StoredGpuRun, StoredGpuRunError, SummedRun, UnlikeOrigins,
-    configuration_text, gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text, mix_text,
+    UnrecordedAccesses, UnseenLaunches, configuration_text, gpu_csv, gpu_diff, gpu_json, gpu_page,
+    gpu_text, mix_text,
 };
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,

@@ -43,6 +43,8 @@ pub fn gpu_json(summed: &SummedRun<'_>) -> String {
         fills: fills(run),
         faults: faults(run),
         unanalysed_launches: run.unanalysed_launches,
+        unseen: unseen(run),
+        unrecorded: unrecorded(run),
         host: run.host.as_ref().map(|host| host.json(run)),
         is_cut: run.ledger.is_cut,
     })
@@ -73,11 +75,28 @@ struct GpuDocument<'a> {
     faults: Value,
     /// Launches that were left out by `--kernel` and `--launches`.
     unanalysed_launches: u64,
+    /// Launches on a GPU that nothing is known of.
+    unseen: Value,
+    /// Accesses on a GPU that are not recorded.
+    unrecorded: Value,
     /// What the host's code accesses, if that was analysed.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<Value>,
     /// Whether there were more call paths, objects or sums than are kept.
     is_cut: bool,
+}
+
+fn unseen(run: &GpuRun) -> Value {
+    let unseen = run.unseen.iter();
+    let rows =
+        unseen.map(|it| json!({ "kernel": it.kernel, "launches": it.launches, "why": it.why }));
+    rows.collect()
+}
+
+fn unrecorded(run: &GpuRun) -> Value {
+    let unrecorded = run.unrecorded.iter();
+    let rows = unrecorded.map(|it| json!({ "kernel": it.kernel, "instructions": it.instructions }));
+    rows.collect()
 }
 
 /// The GPU whose caches were modelled; null if none were.

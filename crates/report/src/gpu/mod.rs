@@ -92,6 +92,30 @@ pub struct GpuRun {
     pub host: Option<HostAccesses>,
     /// Launches that ran, or are in the stream, and were not to be analysed.
     pub unanalysed_launches: u64,
+    /// Launches on a GPU that nothing is known of.
+    pub unseen: Vec<UnseenLaunches>,
+    /// What is not known of kernels that ran on a GPU.
+    pub unrecorded: Vec<UnrecordedAccesses>,
+}
+
+/// Launches of a kernel on a GPU that nothing is known of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnseenLaunches {
+    /// The kernel, as its source names it.
+    pub kernel: String,
+    /// How often it was launched so.
+    pub launches: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// Instructions of a kernel on a GPU whose accesses are not recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnrecordedAccesses {
+    /// The kernel, as its source names it.
+    pub kernel: String,
+    /// What they are, and how many.
+    pub instructions: String,
 }
 
 impl GpuRun {
@@ -171,6 +195,23 @@ impl GpuRun {
             let launches = noun(self.unanalysed_launches, "launch was", "launches were");
             cuts.push(format!(
                 "{launches} left out (--kernel, --launches): sums are those of the others."
+            ));
+        }
+        for UnseenLaunches {
+            kernel,
+            launches,
+            why,
+        } in &self.unseen
+        {
+            let launches = noun(*launches, "launch", "launches");
+            cuts.push(format!(
+                "{launches} of {kernel} ran unseen, and no sum has them: {why}."
+            ));
+        }
+        for unrecorded in &self.unrecorded {
+            let (kernel, instructions) = (&unrecorded.kernel, &unrecorded.instructions);
+            cuts.push(format!(
+                "Accesses of {kernel} that no sum has: {instructions}."
             ));
         }
         if self.ledger.is_cut {

@@ -228,6 +228,8 @@ pub(super) fn run(strides: &[u64]) -> GpuRun {
         findings,
         host: None,
         unanalysed_launches: 0,
+        unseen: Vec::new(),
+        unrecorded: Vec::new(),
     }
 }
 
