@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use reuselens_cuda::fatbin::DeviceCode;
+use reuselens_cuda::fatbin::{DeviceCode, FatBinaryError};
 use reuselens_cuda::{
     CudaFault, Device, DeviceVariable, FillValue, KernelInfo, KernelLaunch, Status, check_alignment,
 };
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{DeviceError, PtxModule, readable};
 
-use crate::driver::{Driver, Failure, KernelHandle, ModuleHandle, PreparedLaunch};
+use crate::call::{Failure, PreparedLaunch};
+use crate::driver::{Driver, KernelHandle, ModuleHandle};
 use crate::error::DriverError;
 
 /// Shared memory of a block that each GPU gives without being asked for more.
@@ -58,7 +59,8 @@ pub struct DriverDevice {
 #[derive(Debug)]
 struct LoadedModule {
     handle: ModuleHandle,
-    code: PtxModule,
+    /// None of machine code.
+    code: Option<PtxModule>,
     variables: Vec<DeviceVariable>,
 }
 
@@ -95,6 +97,12 @@ impl DriverDevice {
             stack_before: None,
             lost: OnceLock::new(),
         }
+    }
+
+    /// Why nothing works any more; none while it does. What a kernel of a program did wrong
+    /// ([`Status::is_fatal`]) is a reason, too.
+    pub fn lost(&self) -> Option<&CudaFault> {
+        self.lost.get()
     }
 
     /// That the GPU still works.
@@ -164,33 +172,74 @@ impl DriverDevice {
     /// Loads PTX; its handle.
     fn load_text(&mut self, text: &str) -> Result<ModuleHandle, CudaFault> {
         let code = c_string(text, Status::INVALID_PTX)?;
-        self.driver.load(&code).map_err(|(failure, log)| {
-            let fault = self.fault(failure);
-            let advice = match failure.code {
-                UNSUPPORTED_PTX => {
-                    let version = self.driver.version();
-                    format!(
-                        "; the driver is one for CUDA {}.{}, and PTX of a newer CUDA needs a newer \
-                         driver",
-                        version / 1000,
-                        version % 1000 / 10
-                    )
-                }
-                NO_BINARY | INVALID_PTX => {
-                    "; PTX runs on GPUs of its .target's compute capability and later ones"
-                        .to_owned()
-                }
-                _ => String::new(),
-            };
-            let log = match &log[..] {
-                "" => log,
-                _ => format!(": {log}"),
-            };
-            CudaFault {
-                message: format!("{}{log}{advice}", fault.message),
-                ..fault
+        let loaded = self.driver.load(&code);
+        loaded.map_err(|refused| self.load_fault(refused))
+    }
+
+    /// Loads what has machine code only; its number.
+    fn load_machine_code(&mut self, code: &[u8]) -> Result<u64, CudaFault> {
+        let loaded = self.driver.load_machine_code(code);
+        let handle = loaded.map_err(|refused| self.load_fault(refused))?;
+        self.modules.push(Some(LoadedModule {
+            handle,
+            code: None,
+            variables: Vec::new(),
+        }));
+        Ok(self.modules.len() as u64 - 1)
+    }
+
+    /// What a module that the driver refused comes to, with what its compiler says.
+    fn load_fault(&self, (failure, log): (Failure, String)) -> CudaFault {
+        let fault = self.fault(failure);
+        let advice = match failure.code {
+            UNSUPPORTED_PTX => format!(
+                "; the driver is one for {}, and PTX of a newer CUDA needs a newer driver",
+                self.cuda()
+            ),
+            NO_BINARY | INVALID_PTX => {
+                "; PTX runs on GPUs of its .target's compute capability and later ones, machine \
+                 code on those that it is for"
+                    .to_owned()
             }
-        })
+            _ => String::new(),
+        };
+        let log = match &log[..] {
+            "" => log,
+            _ => format!(": {log}"),
+        };
+        CudaFault {
+            message: format!("{}{log}{advice}", fault.message),
+            ..fault
+        }
+    }
+
+    /// The version of CUDA that the driver is for.
+    fn cuda(&self) -> String {
+        let version = self.driver.version();
+        format!("CUDA {}.{}", version / 1000, version % 1000 / 10)
+    }
+
+    /// The parameters of a kernel that the driver has as machine code, and the bytes of all.
+    fn machine_code_params(
+        &self,
+        handle: ModuleHandle,
+        name: &str,
+    ) -> Result<(Vec<(u64, u64)>, u64), CudaFault> {
+        let name_in_c = c_string(name, Status::INVALID_FUNCTION)?;
+        let params = self.pass(self.driver.params(handle, &name_in_c))?;
+        let params = params.ok_or_else(|| {
+            let what = format!(
+                "kernel {} has machine code only, and the driver, one for {}, does not report its \
+                 parameters, as those of CUDA 12.4 and later do; update the driver, or compile \
+                 with PTX (nvcc -gencode arch=compute_XX,code=compute_XX)",
+                readable(name),
+                self.cuda()
+            );
+            CudaFault::new(Status::NOT_SUPPORTED, what)
+        })?;
+        let ends = params.iter().map(|(offset, bytes)| offset + bytes);
+        let end = ends.max().unwrap_or_default();
+        Ok((params, end))
     }
 
     /// The variables of a module that the driver has: it leaves out what no kernel uses.
@@ -225,14 +274,22 @@ impl DriverDevice {
     /// Finds a kernel that was not asked for before.
     fn find_kernel(&mut self, module: u64, name: &str) -> Result<ReadyKernel, CudaFault> {
         let loaded = self.module(module)?;
-        let (params, param_bytes) = match loaded.code.params(name) {
-            Some(params) => params.map_err(DeviceError::from)?,
+        let handle = loaded.handle;
+        let (params, param_bytes, architecture) = match &loaded.code {
+            Some(code) => {
+                let Some(params) = code.params(name) else {
+                    let what = format!("the device code has no kernel {}", readable(name));
+                    return Err(CudaFault::new(Status::INVALID_FUNCTION, what));
+                };
+                let (params, bytes) = params.map_err(DeviceError::from)?;
+                let params = params.iter().map(|it| (it.offset, it.size)).collect();
+                (params, bytes, Some(code.architecture()))
+            }
             None => {
-                let what = format!("the device code has no kernel {}", readable(name));
-                return Err(CudaFault::new(Status::INVALID_FUNCTION, what));
+                let (params, bytes) = self.machine_code_params(handle, name)?;
+                (params, bytes, None)
             }
         };
-        let (architecture, handle) = (loaded.code.architecture(), loaded.handle);
         let name_in_c = c_string(name, Status::INVALID_FUNCTION)?;
         let found = self.driver.kernel(handle, &name_in_c, param_bytes);
         let handle = self.pass(found)?;
@@ -243,6 +300,10 @@ impl DriverDevice {
             *value = self.pass(found)?;
         }
         let [max_threads, shared_bytes, local_bytes] = values;
+        let architecture = match architecture {
+            Some(architecture) => architecture.into(),
+            None => self.pass(self.driver.attribute(handle, BINARY_VERSION))?,
+        };
         Ok(ReadyKernel {
             handle,
             module,
@@ -252,8 +313,8 @@ impl DriverDevice {
                 shared_bytes,
                 local_bytes,
                 param_bytes,
-                architecture: architecture.into(),
-                params: params.iter().map(|it| (it.offset, it.size)).collect(),
+                architecture,
+                params,
             },
             permitted: PLAIN_SHARED_BYTES.saturating_sub(shared_bytes),
         })
@@ -459,9 +520,18 @@ impl Device for DriverDevice {
 
     fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {
         self.works()?;
-        let text = match DeviceCode::read(fat_binary)? {
-            DeviceCode::Single(text) => text,
-            DeviceCode::Linked(files) => {
+        let text = match DeviceCode::read(fat_binary) {
+            Ok(DeviceCode::Single(text)) => text,
+            Err(error @ (FatBinaryError::NoPtx { .. } | FatBinaryError::MachineCode { .. })) => {
+                return self
+                    .load_machine_code(fat_binary)
+                    .map_err(|fault| CudaFault {
+                        message: format!("{}: {error}", fault.message),
+                        ..fault
+                    });
+            }
+            Err(error) => return Err(error.into()),
+            Ok(DeviceCode::Linked(files)) => {
                 let what = format!(
                     "the device code is to be linked of {} files, and this device takes one of \
                      PTX; compile without -rdc=true, or link it as PTX",
@@ -483,7 +553,7 @@ impl Device for DriverDevice {
         };
         self.modules.push(Some(LoadedModule {
             handle,
-            code,
+            code: Some(code),
             variables,
         }));
         Ok(self.modules.len() as u64 - 1)
@@ -635,6 +705,8 @@ const MAX_THREADS: u32 = 0;
 const SHARED_BYTES: u32 = 1;
 /// `CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES`.
 const LOCAL_BYTES: u32 = 3;
+/// `CU_FUNC_ATTRIBUTE_BINARY_VERSION`.
+const BINARY_VERSION: u32 = 6;
 
 #[cfg(test)]
 mod tests {

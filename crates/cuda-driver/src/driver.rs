@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::call::{Failure, PreparedLaunch};
 use crate::device::DriverDevice;
 use crate::error::DriverError;
 
@@ -21,17 +22,10 @@ const OLDEST: i32 = 11_000;
 const SUCCESS: u32 = 0;
 /// What a GPU returns while it works (`CUDA_ERROR_NOT_READY`).
 pub const NOT_READY: u32 = 600;
+/// More parameters than a kernel can have: they take 32,764 bytes at most.
+const MOST_PARAMS: usize = 1 << 15;
 /// Room for what the driver's compiler says of PTX.
 const LOG_BYTES: usize = 4096;
-
-/// What a function of the driver returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The function.
-    pub call: &'static str,
-    /// The number.
-    pub code: u32,
-}
 
 /// A module that a [`Driver`] loaded, by a number that no other module of the process has. The
 /// driver's own handles are addresses, which a later module may have again.
@@ -69,21 +63,6 @@ enum BlockOwner {
     Caller { base: u64 },
     /// The module whose variable it is.
     Module(ModuleHandle),
-}
-
-/// How a kernel is launched.
-#[derive(Debug)]
-pub struct PreparedLaunch<'a> {
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Bytes of shared memory that the launch adds.
-    pub shared_bytes: u32,
-    /// The parameters, as many bytes as the kernel declares.
-    pub params: &'a mut [u8],
-    /// Offset and bytes of each parameter, if all blocks run at the same time.
-    pub cooperative_params: Option<&'a [(u64, u64)]>,
 }
 
 /// The table of functions: field, name in the library, types of arguments.
@@ -150,6 +129,9 @@ functions! {
     synchronize "cuStreamSynchronize" (usize);
 }
 
+/// `cuFuncGetParamInfo`: kernel, number of the parameter, its offset and bytes.
+type ParamInfo = unsafe extern "C" fn(usize, usize, *mut usize, *mut usize) -> u32;
+
 /// The driver's library, which stays open: code of it may run until the process ends.
 struct Library(*mut c_void);
 
@@ -214,6 +196,8 @@ fn version(library: &Library) -> Result<i32, DriverError> {
 #[derive(Debug)]
 pub struct Driver {
     functions: Functions,
+    /// Drivers from CUDA 12.4 on have it.
+    param_info: Option<ParamInfo>,
     device: i32,
     context: usize,
     /// By their first addresses.
@@ -259,8 +243,13 @@ impl Driver {
             return Err(DriverError::Old { version, oldest });
         }
         let functions = Functions::of(&library)?;
+        let param_info = library.symbol("cuFuncGetParamInfo\0");
         let mut driver = Driver {
             functions,
+            // SAFETY: the type of the driver's function of this name, by its documentation. The
+            // library is never closed.
+            param_info: param_info
+                .map(|found| unsafe { std::mem::transmute::<*mut c_void, ParamInfo>(found) }),
             device: 0,
             context: 0,
             blocks: BTreeMap::new(),
@@ -448,6 +437,32 @@ impl Driver {
 
     /// Loads a module from PTX. After an error also what the driver's compiler says.
     pub fn load(&mut self, ptx: &CStr) -> Result<ModuleHandle, (Failure, String)> {
+        // SAFETY: a string with its end.
+        unsafe { self.load_image(ptx.as_ptr().cast()) }
+    }
+
+    /// Loads a module from a fat binary or a file of machine code. After an error also what the
+    /// driver says. The bytes are copied to a multiple of 8, followed by zeros.
+    pub fn load_machine_code(&mut self, code: &[u8]) -> Result<ModuleHandle, (Failure, String)> {
+        let mut words = vec![0_u64; code.len().div_ceil(8) + 8];
+        for (word, bytes) in words.iter_mut().zip(code.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        // SAFETY: an image whose head says how long it is. It is the program's own, which CUDA
+        // would get as it is.
+        unsafe { self.load_image(words.as_ptr().cast()) }
+    }
+
+    /// Loads a module.
+    ///
+    /// # Safety
+    /// PTX with its end, a fat binary, or a file of machine code.
+    unsafe fn load_image(
+        &mut self,
+        image: *const c_void,
+    ) -> Result<ModuleHandle, (Failure, String)> {
         const LOG: u32 = 5;
         const LOG_SIZE: u32 = 6;
         self.enter().map_err(|failure| (failure, String::new()))?;
@@ -456,13 +471,13 @@ impl Driver {
         let size = std::ptr::without_provenance_mut(LOG_BYTES - 1);
         let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), size];
         let mut handle = 0;
-        // SAFETY: room for a handle, a string, and two options with a value each. The first value
-        // is room for as many bytes as the second says. The driver replaces the second value by
-        // the bytes that it wrote.
+        // SAFETY: room for a handle, the caller's image, and two options with a value each. The
+        // first value is room for as many bytes as the second says. The driver replaces the second
+        // value by the bytes that it wrote.
         let loaded = unsafe {
             (self.functions.load)(
                 &raw mut handle,
-                ptx.as_ptr().cast(),
+                image,
                 options.len() as u32,
                 options.as_ptr(),
                 values.as_mut_ptr(),
@@ -527,6 +542,37 @@ impl Driver {
             function,
             param_bytes,
         })
+    }
+
+    /// Offset and bytes of each parameter of a kernel of machine code that is loaded; none if the
+    /// driver does not report them.
+    pub fn params(
+        &self,
+        module: ModuleHandle,
+        name: &CStr,
+    ) -> Result<Option<Vec<(u64, u64)>>, Failure> {
+        let kernel = self.kernel(module, name, 0)?;
+        let Some(param_info) = self.param_info else {
+            return Ok(None);
+        };
+        let mut params = Vec::new();
+        loop {
+            let (mut offset, mut bytes) = (0, 0);
+            // SAFETY: a kernel of a module that is loaded, and room for two numbers. A number that
+            // no parameter has is an error.
+            let found = unsafe {
+                param_info(
+                    self.function(kernel),
+                    params.len(),
+                    &raw mut offset,
+                    &raw mut bytes,
+                )
+            };
+            if found != SUCCESS || params.len() >= MOST_PARAMS {
+                return Ok(Some(params));
+            }
+            params.push((offset as u64, bytes as u64));
+        }
     }
 
     /// Address and bytes of a variable of a module that is loaded.

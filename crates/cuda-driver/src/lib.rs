@@ -10,7 +10,7 @@
 //!
 //! | what | modules |
 //! |---|---|
-//! | the driver's functions, and memory that is not lent beyond its blocks | `driver` |
+//! | the driver's functions, and memory that is not lent beyond its blocks | `driver`, `call` |
 //! | the device | `device` |
 //! | why there is none | `error` |
 //!
@@ -23,6 +23,7 @@
 //! For: programs that have kernels in PTX and take a GPU where there is one. Not for: watching what
 //! kernels do (`Interpreter` of the crate `cuda`), work in several streams, several GPUs at once.
 
+mod call;
 mod device;
 mod driver;
 mod error;

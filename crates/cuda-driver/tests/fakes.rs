@@ -1,8 +1,6 @@
-//! Drivers that fail in one way each: libraries in C, none of which has a GPU.
+//! What a device does whose driver fails in one way.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use reuselens_cuda::{CudaFault, Device, FillValue, KernelLaunch, Status};
@@ -11,103 +9,9 @@ use reuselens_gpu_advisor::LaunchContext;
 use tempfile::TempDir;
 
 use crate::cases::PTX;
-
-/// The functions of a driver that works, or seems to: name, what it takes, what it does before it
-/// returns 0.
-const FUNCTIONS: [(&str, &str, &str); 30] = [
-    ("cuDriverGetVersion", "int *to", "*to = 12040;"),
-    ("cuInit", "void", ""),
-    (
-        "cuGetErrorName",
-        "int code, char **to",
-        "*to = \"CUDA_ERROR_OF_A_TEST\";",
-    ),
-    (
-        "cuGetErrorString",
-        "int code, char **to",
-        "*to = \"a test\";",
-    ),
-    ("cuDeviceGetCount", "int *to", "*to = 1;"),
-    ("cuDeviceGet", "int *to, int number", "*to = number;"),
-    ("cuDevicePrimaryCtxRetain", "long *to", "*to = 8;"),
-    ("cuDevicePrimaryCtxRelease_v2", "void", ""),
-    ("cuCtxSetCurrent", "void", ""),
-    ("cuCtxSetLimit", "int limit, long to", "stack = to;"),
-    ("cuCtxGetLimit", "long *to", "*to = stack;"),
-    (
-        "cuMemGetInfo_v2",
-        "long *free, long *all",
-        "*free = 300; *all = 5000;",
-    ),
-    (
-        "cuMemAlloc_v2",
-        "long *to, long bytes",
-        "static long at; *to = at += 4096;",
-    ),
-    ("cuMemFree_v2", "void", ""),
-    ("cuMemcpyHtoD_v2", "void", ""),
-    ("cuMemcpyDtoH_v2", "void", ""),
-    ("cuMemcpyDtoD_v2", "void", ""),
-    ("cuMemsetD8_v2", "void", ""),
-    ("cuMemsetD16_v2", "void", ""),
-    ("cuMemsetD32_v2", "void", ""),
-    (
-        "cuModuleLoadDataEx",
-        "long *to, void *text, int n, int *options, void **values",
-        "*to = 16;",
-    ),
-    ("cuModuleUnload", "void", ""),
-    ("cuModuleGetFunction", "long *to", "*to = 24;"),
-    (
-        "cuModuleGetGlobal_v2",
-        "long *to, long *bytes",
-        "return 500;",
-    ),
-    ("cuFuncGetAttribute", "int *to", "*to = 0;"),
-    ("cuFuncSetAttribute", "void", ""),
-    ("cuLaunchKernel", "void", ""),
-    ("cuLaunchCooperativeKernel", "void", ""),
-    ("cuStreamQuery", "void", ""),
-    ("cuStreamSynchronize", "void", ""),
-];
-
-/// What the functions share: the limit of a thread's stack, and what tests count.
-const BEGIN: &str = "#include <stdio.h>\n#include <string.h>\n\
-    static long stack = 1024, counted;\n";
-
-/// A driver in a folder of its own.
-struct Fake {
-    folder: TempDir,
-}
+use crate::fake::{FUNCTIONS, Fake};
 
 impl Fake {
-    /// One whose functions of these names do something else; one that does nothing is missing.
-    /// `None` after saying that there is no compiler of C.
-    fn with(others: &[(&str, Option<&str>)]) -> Option<Fake> {
-        if !reuselens_testing::has("cc") {
-            return None;
-        }
-        let folder = TempDir::new().unwrap();
-        let functions = FUNCTIONS.iter().filter_map(|&(own, takes, does)| {
-            let other = others.iter().find(|(name, _)| *name == own);
-            let does = other.map_or(Some(does), |(_, instead)| *instead)?;
-            Some(format!("int {own}({takes}) {{ {does} return 0; }}\n"))
-        });
-        let source = folder.path().join("driver.c");
-        let functions = functions.collect::<String>();
-        std::fs::write(&source, BEGIN.to_owned() + &functions).unwrap();
-        let fake = Fake { folder };
-        let mut compile = Command::new("cc");
-        compile.args(["-shared", "-fPIC", "-w", "-o"]);
-        let done = compile.arg(fake.library()).arg(source).status().unwrap();
-        assert!(done.success());
-        Some(fake)
-    }
-
-    fn library(&self) -> PathBuf {
-        self.folder.path().join("libcuda.so.1")
-    }
-
     fn open(&self, number: u32) -> Result<DriverDevice, DriverError> {
         open(self.library().as_os_str(), number)
     }
@@ -442,24 +346,76 @@ fn code_of_several_files_is_refused() {
     says(&fault.message, &["2 files", "-rdc=true"]);
 }
 
+/// Kinds of images of fat binaries.
+const PTX_IMAGE: u16 = 1;
+const MACHINE_CODE: u16 = 2;
+
 /// The fat binaries of a program that nvcc linked of files: machine code, then each file's PTX.
 fn linked(files: [&str; 2]) -> Vec<u8> {
-    const PTX_IMAGE: u16 = 1;
-    const MACHINE_CODE: u16 = 2;
-    let container = |kind: u16, content: &str| {
-        let mut content = content.as_bytes().to_vec();
-        content.resize(content.len().next_multiple_of(8), b' ');
-        let mut head = [0; 64];
-        head[..2].copy_from_slice(&kind.to_le_bytes());
-        head[4..8].copy_from_slice(&64_u32.to_le_bytes());
-        head[8..16].copy_from_slice(&(content.len() as u64).to_le_bytes());
-        let mut container = 0xba55_ed50_u32.to_le_bytes().to_vec();
-        container.extend([1, 0, 16, 0]);
-        container.extend((64 + content.len() as u64).to_le_bytes());
-        container.extend(head);
-        container.extend(content);
-        container
-    };
     let files = files.map(|file| container(PTX_IMAGE, file)).concat();
     [container(MACHINE_CODE, "linked"), files].concat()
+}
+
+/// A fat binary with one image.
+fn container(kind: u16, content: &str) -> Vec<u8> {
+    let mut content = content.as_bytes().to_vec();
+    content.resize(content.len().next_multiple_of(8), b' ');
+    let mut head = [0; 64];
+    head[..2].copy_from_slice(&kind.to_le_bytes());
+    head[4..8].copy_from_slice(&64_u32.to_le_bytes());
+    head[8..16].copy_from_slice(&(content.len() as u64).to_le_bytes());
+    head[28..32].copy_from_slice(&90_u32.to_le_bytes());
+    let mut container = 0xba55_ed50_u32.to_le_bytes().to_vec();
+    container.extend([1, 0, 16, 0]);
+    container.extend((64 + content.len() as u64).to_le_bytes());
+    container.extend(head);
+    container.extend(content);
+    container
+}
+
+/// What a driver says of the parameters of a kernel: a pointer and a number.
+const PARAMS: &str = "int cuFuncGetParamInfo(long f, long n, long *at, long *bytes) {\
+    if (n > 1) return 1; *at = 8 * n; *bytes = n ? 4 : 8; return 0; }";
+
+#[test]
+fn machine_code_runs_with_the_parameters_that_the_driver_reports() {
+    let attribute = Some("*to = 70;");
+    let Some(fake) = Fake::with_more(&[("cuFuncGetAttribute", attribute)], PARAMS) else {
+        return;
+    };
+    let mut device = fake.open(0).unwrap();
+    let module = device.load(&container(MACHINE_CODE, "code")).unwrap();
+    let (kernel, info) = device.kernel(module, "k").unwrap();
+    assert_eq!((info.param_bytes, info.architecture), (12, 70));
+    assert_eq!(info.params, [(0, 8), (8, 4)]);
+    let launch = |bytes| KernelLaunch {
+        kernel,
+        grid: [1; 3],
+        block: [1; 3],
+        params: vec![0; bytes],
+        ..KernelLaunch::default()
+    };
+    let context = LaunchContext::default();
+    assert_eq!(device.launch(&launch(12), &context), Ok(()));
+    let status = device.launch(&launch(8), &context).unwrap_err().status;
+    assert_eq!(status, Status::INVALID_CONFIGURATION);
+}
+
+#[test]
+fn machine_code_without_known_parameters_is_refused_by_name() {
+    let Some(fake) = Fake::with(&[]) else {
+        return;
+    };
+    let mut device = fake.open(0).unwrap();
+    let module = device.load(&container(MACHINE_CODE, "code")).unwrap();
+    let fault = device.kernel(module, "k").unwrap_err();
+    assert_eq!(fault.status, Status::NOT_SUPPORTED);
+    let words = [
+        "kernel k",
+        "machine code",
+        "CUDA 12.4",
+        "update the driver",
+        "-gencode",
+    ];
+    says(&fault.message, &words);
 }

@@ -7,6 +7,7 @@
 mod cases;
 mod drivers;
 mod equality;
+mod fake;
 mod fakes;
 mod hooked;
 mod inside;
