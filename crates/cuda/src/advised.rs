@@ -11,8 +11,10 @@ use reuselens_ptx::{
     BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, SkippedAccess, Stats, WarpAccess,
     launch_record, with_row,
 };
+use reuselens_warp::{Launch, WarpBatch, WarpSink};
 
 use crate::interpreter::KernelWatch;
+use crate::replayed::RecordWatch;
 
 /// Analyses what the kernels of a run do.
 #[derive(Debug)]
@@ -38,6 +40,14 @@ impl AdvisedKernels {
     /// more may come. Costs a copy of the sums.
     pub fn reports(&self) -> Vec<KernelReport> {
         self.advisor.reports()
+    }
+
+    fn end_launch(&mut self, stats: Stats, flow: Option<&FlowCounts>) {
+        self.add_flow(flow);
+        self.advisor.end(InstructionCounts {
+            warps: stats.warp_instructions,
+            threads: stats.thread_instructions,
+        });
     }
 
     fn add_flow(&mut self, flow: Option<&FlowCounts>) {
@@ -114,11 +124,7 @@ impl KernelWatch for AdvisedKernels {
     }
 
     fn end(&mut self, _: &Kernel, _: &LaunchConfig, stats: Stats, flow: Option<&FlowCounts>) {
-        self.add_flow(flow);
-        self.advisor.end(InstructionCounts {
-            warps: stats.warp_instructions,
-            threads: stats.thread_instructions,
-        });
+        self.end_launch(stats, flow);
     }
 
     /// What the kernel did until it was stopped stays counted.
@@ -128,6 +134,29 @@ impl KernelWatch for AdvisedKernels {
     }
 
     fn refuse(&mut self, _: &Kernel, _: &LaunchConfig) {
+        self.advisor.abandon();
+    }
+}
+
+impl RecordWatch for AdvisedKernels {
+    fn begin(&mut self, launch: &Launch, context: &LaunchContext) {
+        self.advisor.begin(launch, context.clone());
+    }
+
+    fn batch(&mut self, batch: &WarpBatch) {
+        // The advisor takes all.
+        let _ = self.advisor.batch(batch);
+    }
+
+    fn end(&mut self, stats: Stats, flow: &FlowCounts) {
+        self.end_launch(stats, Some(flow));
+    }
+
+    fn stop(&mut self) {
+        self.advisor.stop();
+    }
+
+    fn refuse(&mut self) {
         self.advisor.abandon();
     }
 }

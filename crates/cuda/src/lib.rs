@@ -13,6 +13,7 @@
 //! |---|---|
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
+//! | a device whose kernels record what they access | `replayed`, `ring`, `kept_memory` |
 //! | the device, for crates with kernels of their own | `gpu`, `params` |
 //! | kernels with hooks on any device | `hooked`, `hooked_device` |
 //! | what is kept of kernels | `counts`, `advised` |
@@ -53,6 +54,8 @@ mod hooked;
 mod hooked_device;
 #[cfg(not(reuselens_cuda))]
 mod interpreter;
+#[cfg(not(reuselens_cuda))]
+mod kept_memory;
 mod little_endian;
 #[cfg(not(reuselens_cuda))]
 pub mod nvcc;
@@ -63,6 +66,10 @@ mod program;
 mod protocol;
 #[cfg(not(reuselens_cuda))]
 mod python;
+#[cfg(not(reuselens_cuda))]
+mod replayed;
+#[cfg(not(reuselens_cuda))]
+mod ring;
 #[cfg(not(reuselens_cuda))]
 mod run;
 #[cfg(not(reuselens_cuda))]
@@ -102,6 +109,8 @@ pub use params::Params;
 pub use program::{CudaUse, cuda_use};
 #[cfg(not(reuselens_cuda))]
 pub use python::{PythonUse, python_name, python_use};
+#[cfg(not(reuselens_cuda))]
+pub use replayed::{RecordWatch, ReplayedDevice, ReplayedRun, UnseenKernel};
 #[cfg(not(reuselens_cuda))]
 pub use run::{CudaRun, CudaServer, LIBRARY_NAME, RunError, run};
 #[cfg(not(reuselens_cuda))]

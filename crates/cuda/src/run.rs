@@ -3,8 +3,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use reuselens_gpu_advisor::Ledger;
@@ -162,12 +163,20 @@ fn prepare<D: Device + 'static>(device: D) -> io::Result<(TempDir, Server<D>)> {
     Ok((folder, server))
 }
 
-/// A list of paths in a variable, with one before the others.
+/// A list of paths in a variable, with one before the others. Without another stand-in: where this
+/// process has one, the program is still to be served by this process.
 fn before(variable: &str, first: &OsStr) -> OsString {
     let mut list = first.to_owned();
-    if let Some(others) = std::env::var_os(variable).filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
+    let others = std::env::var_os(variable).unwrap_or_default();
+    let is_separator = |byte: &u8| matches!(byte, b':' | b' ');
+    for other in others.as_bytes().split(is_separator) {
+        let path = Path::new(OsStr::from_bytes(other));
+        let is_own =
+            path.file_name() == Some(LIBRARY_NAME.as_ref()) || path.join(LIBRARY_NAME).exists();
+        if !other.is_empty() && !is_own {
+            list.push(":");
+            list.push(path);
+        }
     }
     list
 }

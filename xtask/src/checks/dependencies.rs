@@ -173,6 +173,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "advisor",
             "gpu-advisor",
             "cuda",
+            "cuda-driver",
             "report",
             "reuselens",
         ],
@@ -224,11 +225,6 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "instrument",
         "gpu-advisor",
         "loads that pass the L1 by are held to what the model of caches predicts",
-    ),
-    (
-        "cli",
-        "cuda-driver",
-        "a device by a driver is a program under `profile` where there is no GPU",
     ),
     (
         "distance-gpu",

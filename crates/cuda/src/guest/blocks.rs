@@ -81,8 +81,16 @@ pub fn place(address: u64) -> Result<Place, Status> {
     {
         return Ok(Place::Host(Some(block.kind)));
     }
+    drop(blocks);
     let [_, begin, end] = device()?;
-    Ok(if (begin..end).contains(&address) {
+    let is_of_device = if end == u64::MAX {
+        // A GPU's addresses may be any, so only a block of the device is its memory.
+        let around = ask(&Message::new(Operation::Around, &[address]))?;
+        around.field(2) > 0
+    } else {
+        (begin..end).contains(&address)
+    };
+    Ok(if is_of_device {
         Place::Device
     } else {
         Place::Host(None)
@@ -139,11 +147,7 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     // Whole pages, so that no other block or variable has a part of them.
     let room = bytes.checked_next_multiple_of(PAGE);
     let room = room.ok_or(Status::MEMORY_ALLOCATION)?;
-    let address = allocate_on_device(room as u64, PAGE as u64, kind.allocation())? as usize;
-    if !map(address, bytes.next_multiple_of(PAGE)) {
-        let _ = ask_number(Operation::Free, &[address as u64]);
-        return Err(Status::MEMORY_ALLOCATION);
-    }
+    let address = allocate_and_map(room, kind)?;
     let device = address;
     let block = Block {
         bytes,
@@ -152,6 +156,25 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     };
     lock(&MIRRORED).insert(address, block);
     Ok(address)
+}
+
+/// Takes pages of the device whose addresses the program does not use, and maps them. A GPU may give
+/// addresses at which the program has something already: others are asked for then.
+fn allocate_and_map(room: usize, kind: Mirrored) -> Result<usize, Status> {
+    const TRIES: usize = 16;
+    let mut taken = Vec::new();
+    let mut mapped = Err(Status::MEMORY_ALLOCATION);
+    while mapped.is_err() && taken.len() < TRIES {
+        match allocate_on_device(room as u64, PAGE as u64, kind.allocation()) {
+            Ok(address) if map(address as usize, room) => mapped = Ok(address as usize),
+            Ok(address) => taken.push(address),
+            Err(_) => break,
+        }
+    }
+    for address in taken {
+        let _ = ask_number(Operation::Free, &[address]);
+    }
+    mapped
 }
 
 /// Makes memory of the program accessible to kernels.

@@ -1,0 +1,131 @@
+//! [`Ring`]: the buffer that hooks write into, which grows to what launches need.
+//!
+//! How much a launch writes is known when it has ended. One that wrote more than there is room for
+//! is run once more: the memory that it may have changed is restored, and the buffer gets the room.
+
+use std::collections::BTreeMap;
+
+use reuselens_gpu_advisor::LaunchContext;
+use reuselens_instrument::{CONTROL_BYTES, RingControl};
+
+use crate::device::{CudaFault, Device, KernelLaunch};
+use crate::kept_memory::KeptMemory;
+
+/// Bytes of the first buffer.
+const FIRST_BYTES: u64 = 16 << 20;
+/// Records begin at multiples of this.
+const ALIGNMENT: u64 = 16;
+
+/// The buffer of a device.
+#[derive(Debug, Default)]
+pub struct Ring {
+    address: u64,
+    /// 0 before there is one.
+    capacity: u64,
+    kept: KeptMemory,
+}
+
+/// What a launch wrote.
+#[derive(Debug)]
+pub struct RingOutcome {
+    pub control: RingControl,
+    pub bytes: Vec<u8>,
+    /// Why records are missing, if some are.
+    pub lost: Option<String>,
+}
+
+impl Ring {
+    /// Runs a launch with the buffer, whose name is at `control`. If the launch can be repeated,
+    /// `repeats` is the memory that it may change.
+    ///
+    /// # Errors
+    /// Those of the launch, and of a device that does not work.
+    pub fn run<D: Device>(
+        &mut self,
+        device: &mut D,
+        control: Option<u64>,
+        repeats: Option<&BTreeMap<u64, u64>>,
+        launch: &KernelLaunch,
+        context: &LaunchContext,
+    ) -> Result<RingOutcome, CudaFault> {
+        let Some(control) = control else {
+            device.launch(launch, context)?;
+            return Ok(RingOutcome {
+                control: RingControl::default(),
+                bytes: Vec::new(),
+                lost: None,
+            });
+        };
+        if self.capacity == 0
+            && let Err(fault) = self.grow(device, FIRST_BYTES)
+        {
+            let used = self.once(device, control, launch, context)?;
+            return Ok(RingOutcome {
+                control: used,
+                bytes: Vec::new(),
+                lost: Some(format!(
+                    "there is no memory for its records: {}",
+                    fault.message
+                )),
+            });
+        }
+        if let Some(blocks) = repeats {
+            self.kept.keep(device, blocks)?;
+        }
+        let mut used = self.once(device, control, launch, context)?;
+        if used.lost > 0 && repeats.is_some() && self.grow(device, used.reserved).is_ok() {
+            self.kept.restore(device)?;
+            used = self.once(device, control, launch, context)?;
+        }
+        let lost = (used.lost > 0).then(|| {
+            let (free, _) = device.memory();
+            format!(
+                "its records take {} bytes, and the buffer for them has {} (the device has {free} \
+                 bytes left); analyse a smaller input, or fewer launches (--launches)",
+                used.reserved, self.capacity
+            )
+        });
+        let mut bytes = Vec::new();
+        if lost.is_none() {
+            bytes.resize(used.reserved.min(self.capacity) as usize, 0);
+            device.read_into(self.address, &mut bytes)?;
+        }
+        Ok(RingOutcome {
+            control: used,
+            bytes,
+            lost,
+        })
+    }
+
+    /// Gives back memory of the device that is taken beside the buffer; whether there was some.
+    pub fn give_back<D: Device>(&mut self, device: &mut D) -> bool {
+        self.kept.give_back(device)
+    }
+
+    fn once<D: Device>(
+        &self,
+        device: &mut D,
+        control: u64,
+        launch: &KernelLaunch,
+        context: &LaunchContext,
+    ) -> Result<RingControl, CudaFault> {
+        let empty = RingControl::empty(self.address, self.capacity);
+        device.write(control, &empty.to_bytes())?;
+        device.launch(launch, context)?;
+        let mut used = [0; CONTROL_BYTES];
+        device.read_into(control, &mut used)?;
+        Ok(RingControl::from_bytes(&used))
+    }
+
+    /// Takes a buffer with room for these bytes in the place of the one that there is.
+    fn grow<D: Device>(&mut self, device: &mut D, bytes: u64) -> Result<(), CudaFault> {
+        let bytes = bytes.saturating_add(bytes / 4).next_multiple_of(ALIGNMENT);
+        let address = device.allocate(bytes, ALIGNMENT)?;
+        let (old, had) = (self.address, self.capacity);
+        (self.address, self.capacity) = (address, bytes);
+        if had > 0 {
+            device.free(old)?;
+        }
+        Ok(())
+    }
+}
