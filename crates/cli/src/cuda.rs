@@ -2,6 +2,7 @@
 //! GPU or not.
 
 mod applies;
+mod driver;
 mod names;
 mod own_lines;
 mod results;
@@ -20,8 +21,8 @@ use reuselens::io::{AtomicFile, path_of};
 use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted, shown};
 use reuselens_cuda::{
-    AdvisedKernels, CudaServer, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch,
-    LIBRARY_NAME, PythonUse, Refused, command_use, python_use, run,
+    AdvisedKernels, CudaServer, CudaUse, Device, Interpreter, KernelCount, KernelCounts,
+    KernelWatch, LIBRARY_NAME, PythonUse, Refused, command_use, python_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, OnFault, Options, SkippedAccess};
@@ -211,6 +212,14 @@ pub struct CudaProgram<'a> {
     pub top: usize,
 }
 
+/// What a program that has ended leaves, with its device.
+struct ServedRun<D> {
+    ended: ExitStatus,
+    refused: Refused,
+    ledger: Ledger,
+    device: D,
+}
+
 /// What a program leaves that has ended.
 struct ProgramRun<W> {
     ended: ExitStatus,
@@ -398,8 +407,30 @@ impl CudaProgram<'_> {
         options: Options,
         output_to_error: bool,
     ) -> anyhow::Result<ProgramRun<W>> {
-        let stop = interrupt::graceful();
         let device = self.device(watch, arguments, options);
+        let ServedRun {
+            ended,
+            refused,
+            ledger,
+            device,
+        } = self.serve(device, output_to_error)?;
+        warn_of_selection(device.selection(), device.unseen_skipped());
+        Ok(ProgramRun {
+            ended,
+            refused,
+            ledger,
+            unanalysed: device.selection().left_out(),
+            watch: device.into_watch().inner,
+        })
+    }
+
+    /// Runs the program to its end, with a device that answers it.
+    fn serve<D: Device + 'static>(
+        &self,
+        device: D,
+        output_to_error: bool,
+    ) -> anyhow::Result<ServedRun<D>> {
+        let stop = interrupt::graceful();
         let mut running = run(self.command, device, output_to_error)?;
         let mut is_asked_to_end = false;
         let ended = loop {
@@ -417,13 +448,11 @@ impl CudaProgram<'_> {
             std::thread::sleep(PATIENCE);
         };
         let (refused, ledger, device) = running.finish();
-        warn_of_selection(device.selection(), device.unseen_skipped());
-        Ok(ProgramRun {
+        Ok(ServedRun {
             ended,
             refused,
             ledger,
-            unanalysed: device.selection().left_out(),
-            watch: device.into_watch().inner,
+            device,
         })
     }
 

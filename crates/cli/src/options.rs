@@ -50,8 +50,9 @@ pub struct Analysis {
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = "Analysis")]
     pub threads: Option<NonZeroUsize>,
 
-    /// The device of --engine gpu and hp-rda-gpu: a GPU, or the processor as an interpreter of its
-    /// kernels, which is slow [default: auto, a GPU if there is one]
+    /// The device of the kernels of a CUDA program [default: interpreter], and of --engine gpu and
+    /// hp-rda-gpu [default: auto, a GPU if there is one]: a GPU, or the processor as an interpreter
+    /// of its kernels, which is slow
     #[arg(long, value_enum, value_name = "DEVICE", help_heading = "Analysis")]
     pub device: Option<KernelDevice>,
 
@@ -216,6 +217,11 @@ impl Analysis {
         }
     }
 
+    /// Whether the engine runs kernels on a device.
+    pub fn has_kernels(&self) -> bool {
+        ["gpu", "hp-rda-gpu"].contains(&self.engine.as_str())
+    }
+
     /// Refuses options that the engine would ignore, since their user expects an effect.
     fn refuse_what_is_not_used(&self, by: &[Dimension]) -> Result<(), Usage> {
         if self.most_paths.is_some() && !by.contains(&Dimension::Path) {
@@ -234,9 +240,9 @@ impl Analysis {
                 "--seed is for samples, and the engine '{engine}' takes none; leave it out, or take --engine sampled"
             )));
         }
-        if self.device.is_some() && !["gpu", "hp-rda-gpu"].contains(&engine) {
+        if self.device.is_some() && !self.has_kernels() {
             return Err(Usage(format!(
-                "--device is for the engines gpu and hp-rda-gpu, and '{engine}' runs on the processor; leave it out, or take --engine gpu"
+                "--device is for CUDA programs and the engines gpu and hp-rda-gpu, and '{engine}' runs on the processor; leave it out, or take --engine gpu"
             )));
         }
         if self.disable_adjusting && !["hp-rda", "hp-rda-gpu"].contains(&engine) {
@@ -251,7 +257,7 @@ impl Analysis {
 /// What kernels run on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum KernelDevice {
-    /// A GPU if there is one; never the interpreter
+    /// A GPU if there is one; else the interpreter for a CUDA program, and an error for an engine
     Auto,
     /// A GPU, by NVIDIA's driver
     Cuda,

@@ -245,7 +245,7 @@ fn engines_on_a_device_are_refused_without_one() {
     let on_processor = ["analyze", "abc.txt", "--device", "interpreter"];
     let done = place.run(&on_processor).fails(2);
     done.says(&[
-        "--device is for the engines gpu and hp-rda-gpu",
+        "--device is for CUDA programs and the engines gpu and hp-rda-gpu",
         "'auto'",
         "--engine gpu",
     ]);

@@ -44,6 +44,7 @@ mod memory;
 mod merge;
 mod messages;
 mod nvcc;
+mod on_gpu;
 mod openmp;
 mod paths;
 mod place;

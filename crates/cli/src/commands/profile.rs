@@ -10,13 +10,14 @@ use reuselens::io::text_of;
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 use reuselens_cuda::python_name;
+use reuselens_cuda_driver::DriverDevice;
 use reuselens_report::ShownProfile;
 
 use crate::control::{Control, refuse_gaps};
 use crate::cuda::{CudaAnalysis, CudaProgram, is_cuda, refuse_unused};
 use crate::exit;
 use crate::interrupt;
-use crate::options::{Analysis, CaptureWay};
+use crate::options::{Analysis, CaptureWay, KernelDevice};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
 use crate::say::tell;
@@ -88,7 +89,12 @@ impl Args {
     }
 
     /// A program that uses CUDA: what its kernels do is analysed.
-    fn run_cuda(self) -> exit::Outcome {
+    fn run_cuda(mut self) -> exit::Outcome {
+        let gpu = self.gpu()?;
+        // It is said of the program's kernels, and of an engine only if that has kernels too.
+        if !self.analysis.has_kernels() {
+            self.analysis.device = None;
+        }
         let program = CudaProgram {
             command: &self.command,
             quiet: self.show.quiet,
@@ -96,12 +102,51 @@ impl Args {
             top: self.show.top,
         };
         let output = self.output.as_deref();
+        if let Some(gpu) = gpu {
+            return program.profile_on(gpu, &self.show, output, &self.cuda);
+        }
         match self.cuda.host {
             false => program.profile(&self.show, output, &self.cuda),
             true => {
                 let way = self.host_capture()?;
                 program.profile_with_host(&self.show, output, &self.cuda, way)
             }
+        }
+    }
+
+    /// The GPU that runs the kernels of a CUDA program; none if the interpreter does.
+    ///
+    /// # Errors
+    /// If a GPU is asked for and there is none, or with what a GPU cannot do.
+    fn gpu(&self) -> anyhow::Result<Option<DriverDevice>> {
+        /// What only the interpreter does.
+        const INTERPRETED: [&str; 3] = ["host", "max_instructions", "on_fault"];
+        let device = self.analysis.device.unwrap_or(KernelDevice::Interpreter);
+        let is_gpu = !matches!(device, KernelDevice::Interpreter);
+        if let Some(option) = self.typed.first_of(&INTERPRETED).filter(|_| is_gpu) {
+            return Err(exit::Usage(format!(
+                "{option} is for kernels on the interpreter, and --device asks for a GPU; leave one \
+                 of them out"
+            ))
+            .into());
+        }
+        match device {
+            KernelDevice::Interpreter => Ok(None),
+            KernelDevice::Auto => match DriverDevice::open(0) {
+                Ok(gpu) => Ok(Some(gpu)),
+                Err(why) => {
+                    if !self.show.quiet {
+                        tell!("reuselens: the interpreter runs the kernels: {why}");
+                    }
+                    Ok(None)
+                }
+            },
+            KernelDevice::Cuda => match DriverDevice::open(0) {
+                Ok(gpu) => Ok(Some(gpu)),
+                Err(why) => anyhow::bail!(
+                    "{why}; without --device the interpreter runs the kernels, on the processor"
+                ),
+            },
         }
     }
 

@@ -25,7 +25,7 @@ const ONLY_CUDA: [&str; 9] = [
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.
-const HOST: [&str; 40] = [
+const HOST: [&str; 39] = [
     // How accesses are seen.
     "randomise",
     "capture",
@@ -46,7 +46,6 @@ const HOST: [&str; 40] = [
     "granularity",
     "kind",
     "engine",
-    "device",
     "threads",
     "disable_adjusting",
     "chunk",
@@ -119,8 +118,9 @@ mod tests {
     use crate::commands::Cli;
 
     /// Options that both kinds of programs have.
-    const BOTH: [&str; 14] = [
+    const BOTH: [&str; 15] = [
         "command",
+        "device",
         "cuda",
         "output",
         "pass_status",

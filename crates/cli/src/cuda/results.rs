@@ -52,6 +52,8 @@ pub fn named(command: String, kernels: Vec<KernelReport>, mut ledger: Ledger) ->
         findings,
         host: None,
         unanalysed_launches: 0,
+        unseen: Vec::new(),
+        unrecorded: Vec::new(),
     }
 }
 
