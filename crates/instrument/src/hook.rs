@@ -6,10 +6,10 @@
 //! for the warp; `p1`: the lane writes its own value.
 //!
 //! A record is `site, mask, block, warp` (32 bits each). Of a generic access then follow the lanes
-//! that go to shared memory, those that go to local memory, and two zeros; of a branch or guard
-//! the lanes that take it, and three zeros. Then follow, of accesses, an address of 64 bits for each lane of
-//! the mask, lowest first; of an indirect branch or call, where each lane goes; and 8 bytes more
-//! where that is no multiple of 16.
+//! that go to shared memory, those that go to local memory, and two zeros; of a branch or guard the
+//! lanes that take it, and three zeros. Then follow, of accesses, an address of 64 bits for each
+//! lane of the mask, lowest first; of an indirect branch or call, where each lane goes; and 8 bytes
+//! more where that is no multiple of 16.
 
 use std::fmt::Write as _;
 

@@ -124,17 +124,12 @@ pub fn diff_json(
 ) -> Result<String, DifferenceError> {
     let change = LocalityChange::between(before, after)?;
     let granularity = before.granularity;
-    let mut levels = caches::levels_within(after, change.reach);
-    if let Some(asked) = options.cache {
-        let level = caches::chosen_within(after, change.reach, Some(asked));
-        if !levels.contains(&level) {
-            levels.push(level);
-        }
-    }
+    let levels = levels(after, change.reach, options);
     let findings = FindingChanges::between(before, after);
     let unlike = comparable::unlike(before, after).map(str::to_owned);
     let range = |range: &SizeRange| range_json(range, granularity);
-    let groups = options.by.iter();
+    let is_named = |by: &&Dimension| before.has_names(**by) || after.has_names(**by);
+    let groups = options.by.iter().filter(is_named);
     Ok(to_text(&DiffDocument {
         schema: DIFF_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
@@ -161,7 +156,6 @@ pub fn diff_json(
             .collect(),
         error: options.error.then(|| error_json(before, after)),
         groups: groups
-            .filter(|by| before.has_names(**by) || after.has_names(**by))
             .flat_map(|by| group_changes(before, after, *by, &levels))
             .collect(),
         findings: findings
@@ -176,6 +170,18 @@ pub fn diff_json(
             .chain(unlike)
             .collect(),
     }))
+}
+
+/// The caches of the machine, and the one that is asked for.
+fn levels(after: &Profile, reach: Option<u64>, options: &DiffOptions) -> Vec<Level> {
+    let mut levels = caches::levels_within(after, reach);
+    if let Some(asked) = options.cache {
+        let level = caches::chosen_within(after, reach, Some(asked));
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels
 }
 
 fn side<'a>(profile: &'a Profile, name: &'a str) -> Side<'a> {

@@ -1,5 +1,5 @@
-//! [`write_error`] and [`error_json`]: how far one histogram is from another, by the measures of the
-//! literature, and bin by bin.
+//! [`write_error`] and [`error_json`]: how far one histogram is from another, by the measures of
+//! the literature, and bin by bin.
 
 use std::fmt::Write;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_locality::{Cell, Machine, Method, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
@@ -168,25 +168,26 @@ pub(crate) fn profile(
     attribution.scopes.clone_from(&carried.scopes);
     let mut uncounted = attribution.finish(source, command, machine, options);
     let profile = &mut uncounted.profile;
-    profile.method.engine = counted.engine;
-    profile.method.exact = counted.exact;
-    profile.method.error_bound = counted.error_bound;
-    profile.method.error_bounds = counted.error_bounds;
-    profile.method.engine_steps = counted.more.engine_steps;
+    profile.method = Method {
+        engine: counted.engine,
+        exact: counted.exact,
+        error_bound: counted.error_bound,
+        error_bounds: counted.error_bounds,
+        engine_steps: counted.more.engine_steps,
+        ..std::mem::take(&mut profile.method)
+    };
     profile.histogram = counted.histogram;
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
-    // Why there is nothing may be known already.
-    let mut warnings = profile.warnings.iter();
-    let explained = warnings.any(|warning| warning.code == "never-entered");
-    if accesses == 0 && whole && !explained {
-        profile.warnings.push(no_accesses(profile.method.ids));
+    if accesses == 0 && whole {
+        explain_nothing(profile);
     }
-    (profile.warnings).extend(options.max_distance.map(bounded_history));
+    profile
+        .warnings
+        .extend(options.max_distance.map(bounded_history));
     if let Some(forward) = counted.more.forward {
-        for (number, cell) in (0..).zip(&mut profile.cells) {
-            cell.forward = forward.get(number).unwrap_or_default().0;
-        }
+        let cells = (0..).zip(&mut profile.cells);
+        cells.for_each(|(number, cell)| cell.forward = forward.get(number).unwrap_or_default().0);
     }
     if let Some(invalidated) = counted.more.invalidated {
         add_invalidated(profile, &invalidated);
@@ -212,6 +213,14 @@ pub(crate) fn profile(
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     uncounted.counted(keyed.iter(), |element| elements.take(element))
+}
+
+/// Warns that there are no accesses, unless it is known already why.
+fn explain_nothing(profile: &mut Profile) {
+    let mut warnings = profile.warnings.iter();
+    if !warnings.any(|warning| warning.code == "never-entered") {
+        profile.warnings.push(no_accesses(profile.method.ids));
+    }
 }
 
 /// Puts the invalidated accesses of each cell into a profile whose cells are in the order of their

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::programs::NAMES;
-use super::{Day, Table};
+use super::{Day, DayTable};
 
 /// Warps of a block that use the L1. The programs' blocks have 32 at most, so with the last all do.
 pub(super) const WARPS: [u32; 6] = [0, 1, 2, 4, 8, 32];
 /// Runs, of which the fastest counts.
 const RUNS: usize = 3;
 
-pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
-    let mut table = Table::new(&["program", "warps that use the L1", "s", "÷ all warps"]);
+pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
+    let mut table = DayTable::new(&["program", "warps that use the L1", "s", "÷ all warps"]);
     for name in day.pick(&["bicg"][..], &NAMES[..]) {
         if day.is_over() {
             table.faults.push(format!(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use super::{Day, Table};
+use super::{Day, DayTable};
 
 /// Streams: references, and distinct items at most.
 const STREAMS: [(u32, u64); 6] = [
@@ -20,8 +20,8 @@ const SMALL_STREAMS: [(u32, u64); 2] = [(1, 1), (4_000, 300)];
 /// Engines by kernels, and those of the processor that they must equal.
 const ENGINES: [(&str, &str); 2] = [("gpu", "counting"), ("hp-rda-gpu", "hp-rda")];
 
-pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
-    let mut table = Table::new(&["what", "of", "references", "items at most", "equal"]);
+pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
+    let mut table = DayTable::new(&["what", "of", "references", "items at most", "equal"]);
     for (references, items) in day.pick(&SMALL_STREAMS[..], &STREAMS[..]) {
         let path = day.scratch.join("stream.u64");
         fs::write(&path, random_items(*references, *items))?;
@@ -71,7 +71,7 @@ fn histogram(day: &Day, engine: &str, more: &[&str]) -> anyhow::Result<String> {
 }
 
 /// The answers of `presponse` after a stream of changes.
-fn answers(day: &Day, table: &mut Table) -> anyhow::Result<()> {
+fn answers(day: &Day, table: &mut DayTable) -> anyhow::Result<()> {
     let (vertices, changes) = day.pick((40, 200), (20_000, 200_000));
     fs::write(
         day.scratch.join("changes.txt"),

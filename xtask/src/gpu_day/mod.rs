@@ -31,31 +31,31 @@ usage: cargo xtask gpu-day --prepare       build all that the day needs into tar
 const BUDGET: Duration = Duration::from_secs(8 * 60);
 
 /// A part: its name, what it is, and what measures it.
-struct Part {
+struct DayPart {
     name: &'static str,
     is: &'static str,
-    run: fn(&Day) -> anyhow::Result<Table>,
+    run: fn(&Day) -> anyhow::Result<DayTable>,
 }
 
 /// All parts, the most important first.
-const PARTS: [Part; 4] = [
-    Part {
+const PARTS: [DayPart; 4] = [
+    DayPart {
         name: "equality",
         is: "Engines and answers by kernels beside those of the processor; 1 if all numbers are equal.",
         run: equality::run,
     },
-    Part {
+    DayPart {
         name: "times",
         is: "Engines on 64 Mi references of 32 and of 64 bits: seconds, and those of each step.",
         run: times::run,
     },
-    Part {
+    DayPart {
         name: "programs",
         is: "The ten applications: seconds alone and instrumented, and whether what was counted is \
              what the interpreter counts.",
         run: programs::run,
     },
-    Part {
+    DayPart {
         name: "bypass",
         is: "Seconds of the ten applications, in which the loads of all but the first N warps of each \
              block pass the L1 by.",
@@ -75,18 +75,18 @@ struct Day {
 
 /// A table of a part.
 #[derive(Default)]
-struct Table {
+struct DayTable {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
     /// What did not come out as it should, in a sentence each.
     faults: Vec<String>,
 }
 
-impl Table {
-    fn new(head: &[&'static str]) -> Table {
-        Table {
+impl DayTable {
+    fn new(head: &[&'static str]) -> DayTable {
+        DayTable {
             head: head.to_vec(),
-            ..Table::default()
+            ..DayTable::default()
         }
     }
 
@@ -162,7 +162,7 @@ pub fn run(words: &[&str]) -> anyhow::Result<()> {
         }
     }
     let out = out.context(USAGE)?;
-    let parts: Vec<&Part> = PARTS
+    let parts: Vec<&DayPart> = PARTS
         .iter()
         .filter(|one| part.is_none_or(|part| one.name == part))
         .collect();
@@ -191,7 +191,7 @@ struct DayPage {
     faults: usize,
 }
 
-fn all_parts(day: &Day, parts: &[&Part], out: &Path) -> anyhow::Result<DayPage> {
+fn all_parts(day: &Day, parts: &[&DayPart], out: &Path) -> anyhow::Result<DayPage> {
     let mut page = DayPage {
         text: format!(
             "# A day with a GPU\n\n- Machine: {}.\n- Date: {}.\n",
@@ -207,9 +207,9 @@ fn all_parts(day: &Day, parts: &[&Part], out: &Path) -> anyhow::Result<DayPage> 
             page.text += "\nNot run: the time was over.\n";
             continue;
         }
-        let table = (part.run)(day).unwrap_or_else(|error| Table {
+        let table = (part.run)(day).unwrap_or_else(|error| DayTable {
             faults: vec![format!("{error:#}")],
-            ..Table::default()
+            ..DayTable::default()
         });
         if !table.rows.is_empty() {
             std::fs::write(out.join(format!("{}.csv", part.name)), table.csv())?;
@@ -226,7 +226,7 @@ fn all_parts(day: &Day, parts: &[&Part], out: &Path) -> anyhow::Result<DayPage> 
     Ok(page)
 }
 
-fn markdown(table: &Table) -> String {
+fn markdown(table: &DayTable) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = table.head.iter().map(|cell| (*cell).to_owned()).collect();
     let mut text = line(&head) + &line(&vec!["---".to_owned(); head.len()]);

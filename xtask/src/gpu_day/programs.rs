@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Day, Table};
+use super::{Day, DayTable};
 
 /// The applications of `programs/cuda`.
 pub(super) const NAMES: [&str; 10] = [
@@ -17,8 +17,8 @@ pub(super) const SMALLEST_GPU: &str = "arch=compute_80,code=compute_80";
 /// Fields of a launch that differ between two runs: where memory lies, and how long things took.
 const OF_THE_RUN: [&str; 3] = ["seconds", "address", "device"];
 
-pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
-    let mut table = Table::new(&[
+pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
+    let mut table = DayTable::new(&[
         "program",
         "alone s",
         "instrumented s",

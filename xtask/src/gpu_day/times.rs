@@ -6,14 +6,14 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::equality::random_items;
-use super::{Day, Table};
+use super::{Day, DayTable};
 
 /// Engines by kernels, and what they are compared with.
 const ENGINES: &str = "gpu,hp-rda-gpu,counting,olken";
 
 /// Two streams of the yardstick, whose items have 32 bits, and one of items that have 40.
-pub(super) fn run(day: &Day) -> anyhow::Result<Table> {
-    let mut table = Table::new(&[
+pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
+    let mut table = DayTable::new(&[
         "stream",
         "references",
         "engine",

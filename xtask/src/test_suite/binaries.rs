@@ -27,7 +27,7 @@ pub(super) struct TestRun {
 
 /// A line of what cargo writes about its work, as far as it matters here.
 #[derive(Deserialize)]
-struct Message {
+struct BuildMessage {
     manifest_path: Option<PathBuf>,
     target: Option<Target>,
     profile: Option<Profile>,
@@ -66,7 +66,7 @@ pub(super) fn build(root: &Path) -> anyhow::Result<Vec<TestRun>> {
 
 /// The binary that a line of cargo is about, if it is one with tests.
 fn test_run(line: &str) -> anyhow::Result<Option<TestRun>> {
-    let message: Message = serde_json::from_str(line)
+    let message: BuildMessage = serde_json::from_str(line)
         .with_context(|| format!("cargo writes another form than is known: {line}"))?;
     let (Some(executable), Some(manifest), Some(target)) =
         (message.executable, message.manifest_path, message.target)

@@ -28,8 +28,8 @@ const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 /// Runs tests as another user than root, whose home does not exist.
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent";
 
-/// Runs the workspace's tests, with more arguments of `cargo test` if there are some, and prints what
-/// was skipped. A test that fails does not keep others from running.
+/// Runs the workspace's tests, with more arguments of `cargo test` if there are some, and prints
+/// what was skipped. A test that fails does not keep others from running.
 ///
 /// Two arguments of its own come first: `--on MACHINE` runs them as on a machine of
 /// `xtask/machines.toml`, and `--as-nobody` as a user who owns nothing and has no home.

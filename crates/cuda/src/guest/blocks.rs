@@ -158,8 +158,8 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     Ok(address)
 }
 
-/// Takes pages of the device whose addresses the program does not use, and maps them. A GPU may give
-/// addresses at which the program has something already: others are asked for then.
+/// Takes pages of the device whose addresses the program does not use, and maps them. A GPU may
+/// give addresses at which the program has something already: others are asked for then.
 fn allocate_and_map(room: usize, kind: Mirrored) -> Result<usize, Status> {
     const TRIES: usize = 16;
     let mut taken = Vec::new();

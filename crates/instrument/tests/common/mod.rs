@@ -93,6 +93,11 @@ impl Run {
         plain.allocate("records", BUFFER).unwrap();
         // All devices have all else at the same addresses.
         let room = (COUNT_BYTES * instrumented.sites.len()).max(CONTROL_BYTES) as u64;
+        if instrumented.sites.is_empty() {
+            device.allocate("ring", room).unwrap();
+            counting.allocate("ring", room).unwrap();
+        }
+        plain.allocate("ring", room).unwrap();
         let sized = |text: &str, numbers: u64| {
             let wanted = format!(".b64 reuselens_ring[{numbers}];");
             text.replace(".b64 reuselens_ring[5];", &wanted)
@@ -103,11 +108,6 @@ impl Run {
             device: counting,
             instrumented: counts,
         };
-        if instrumented.sites.is_empty() {
-            device.allocate("ring", room).unwrap();
-            counting.allocate("ring", room).unwrap();
-        }
-        plain.allocate("ring", room).unwrap();
         // Hooks let the interpreter run blocks one after the other, for their atomic operations are
         // how blocks talk to each other. An atomic operation that is never reached does the same.
         let ordered = text.replace("ret;", "ret; red.global.add.u32 [0], 0;");

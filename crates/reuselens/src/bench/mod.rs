@@ -1,4 +1,5 @@
-//! How fast the engines are, and how far the approximate ones are off, measured so that anyone can measure it again.
+//! How fast the engines are, and how far the approximate ones are off, measured so that anyone can
+//! measure it again.
 //!
 //! Every contender runs the whole stream by itself, from empty and with the caches to itself, over
 //! items that lie in memory; an engine counts its distances into a histogram as an analysis does.
