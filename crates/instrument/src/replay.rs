@@ -98,6 +98,7 @@ impl RecordReplay {
         let own = step.site.map(of).unwrap_or_default();
         ProbeCounts {
             mixed: own.mixed,
+            repeats: own.repeats,
             // An instruction without a record of its guard has none.
             taken: step.site.map_or(block.threads, |_| own.taken),
             ..block
@@ -184,10 +185,10 @@ impl Player<'_, '_> {
                 self.switch(record.mask);
                 match self.records.sites[record.site as usize].kind {
                     HookKind::Block => self.begin_block(record.site, record.mask),
-                    HookKind::Guard => self.guard(&record),
+                    HookKind::Guard | HookKind::IndirectBranch => self.guard(&record),
                     HookKind::Access { .. } => self.access(&record),
                     // Of other hooks than those for flow.
-                    HookKind::Branch | HookKind::IndirectBranch | HookKind::Barrier => {}
+                    HookKind::Branch | HookKind::Barrier => {}
                 }
             }
         }
@@ -354,18 +355,27 @@ impl Player<'_, '_> {
             return (mask, 0);
         };
         self.advance(&mut group, step);
-        group.top().next = step + 1;
+        // A call is passed when the function that it calls begins.
+        let is_call = matches!(self.map.step(step).act, StepAct::Call(_));
+        group.top().next = step + u32::from(!is_call);
         let there = (group.mask, group.top().context);
         self.active = group.mask;
         self.groups.push(group);
         there
     }
 
-    fn count_guard(&mut self, site: u32, context: u32, here: u32, taken: u32) {
+    fn count_guard(
+        &mut self,
+        site: u32,
+        context: u32,
+        is_mixed: bool,
+        taken: u32,
+    ) -> &mut ProbeCounts {
         let counts = self.counts.entry((site, self.map.rank(context)));
         let counts = counts.or_default();
-        counts.mixed += u64::from(taken != 0 && taken != here);
+        counts.mixed += u64::from(is_mixed);
         counts.taken += u64::from(taken.count_ones());
+        counts
     }
 
     fn guard(&mut self, record: &Record) {
@@ -373,8 +383,17 @@ impl Player<'_, '_> {
             return;
         };
         let taken = record.others[0];
+        let is_call = matches!(self.map.step(step).act, StepAct::Call(_));
         let (_, context) = self.pass(step, record.mask);
-        self.count_guard(record.site, context, record.mask, taken);
+        let places = match self.records.sites[record.site as usize].kind {
+            HookKind::IndirectBranch => self.records.places(record, taken),
+            _ => usize::from(taken != 0),
+        };
+        let is_split = taken != 0 && taken != record.mask;
+        let counts = self.count_guard(record.site, context, is_split || places > 1, taken);
+        if is_call {
+            counts.repeats += places.saturating_sub(1) as u64;
+        }
         self.act(step, taken, context);
     }
 
@@ -383,7 +402,7 @@ impl Player<'_, '_> {
             return;
         };
         let (here, context) = self.pass(step, record.mask);
-        self.count_guard(record.site, context, here, record.mask);
+        self.count_guard(record.site, context, record.mask != here, record.mask);
         let Some(number) = self.map.number(step, context) else {
             return;
         };

@@ -5,6 +5,8 @@
 //! in the order in which it executes them, so that is the order of each warp; the order of warps
 //! and blocks is whatever it was. [`read_ring`] gives them by block, then warp, then position.
 
+use std::collections::BTreeSet;
+
 use reuselens_trace::TraceError;
 use reuselens_warp::{Launch, Space, WarpBatch, WarpKind, WarpRow, WarpSource, WarpStep};
 
@@ -238,7 +240,7 @@ impl<'a> RingRecords<'a> {
                 u64::from(record.mask.count_ones()) != present
             }
             HookKind::Branch | HookKind::Guard | HookKind::Access { .. } => is_split,
-            HookKind::IndirectBranch => is_split || self.goes_apart(record, taken),
+            HookKind::IndirectBranch => is_split || self.places(record, taken) > 1,
         };
         let count = &mut counts[record.site as usize];
         count.warps += 1;
@@ -247,15 +249,14 @@ impl<'a> RingRecords<'a> {
         count.taken += u64::from(taken.count_ones());
     }
 
-    /// Whether the lanes that take an indirect branch go to different places.
-    fn goes_apart(&self, record: &Record, taken: u32) -> bool {
+    /// How many places the lanes that take an indirect branch or call go to.
+    pub fn places(&self, record: &Record, taken: u32) -> usize {
         let lanes = (0..32).filter(|lane| record.mask >> lane & 1 != 0);
-        let mut places = lanes.enumerate().filter_map(|(place, lane)| {
+        let places = lanes.enumerate().filter_map(|(place, lane)| {
             let goes = taken >> lane & 1 != 0;
             goes.then(|| u64_at(self.bytes, record.addresses + 8 * place))
         });
-        let first = places.next();
-        places.any(|place| Some(place) != first)
+        places.collect::<BTreeSet<_>>().len()
     }
 
     /// The record there; none if the bytes end before its end.

@@ -26,8 +26,9 @@ pub struct InstrumentOptions {
     pub branches: bool,
     /// Hooks count on the device, and write no records.
     pub counts: bool,
-    /// Instead of all these what [`replay`](crate::replay) needs: beginnings of basic blocks, and
-    /// for which lanes guards hold. Barriers have no hooks then; where they are is known.
+    /// Instead of all these what a replay ([`RecordReplay`](crate::RecordReplay)) needs: beginnings
+    /// of basic blocks, for which lanes guards hold, and where lanes go by registers. Barriers have
+    /// no hooks then: where they are is known.
     pub flow: bool,
 }
 
@@ -246,6 +247,10 @@ impl HookWriter<'_, '_> {
                 self.leave_out(instruction.line, function, instruction.opcode, reason);
             }
             Opcode::Access(form) => self.access(function, instruction, form),
+            // Where each lane goes is known by the record only.
+            Opcode::Jump | Opcode::Call if is_indirect(instruction) => {
+                self.branch(scanned, instruction);
+            }
             _ => {}
         }
         if self.sites.len() == before && instruction.guard.is_some() {
@@ -284,8 +289,7 @@ impl HookWriter<'_, '_> {
                 }
             }
             Opcode::Call => {
-                let is_indirect = !matches!(instruction.target, None | Some(Base::Variable(_)));
-                if self.options.branches && is_indirect {
+                if self.options.branches && is_indirect(instruction) {
                     self.branch(scanned, instruction);
                 }
             }
@@ -412,6 +416,11 @@ impl HookWriter<'_, '_> {
         let named = source.and_then(|(file, line)| Some((self.module.files.get(&file)?, line)));
         named.map_or_else(String::new, |(file, line)| format!("{file}:{line}"))
     }
+}
+
+/// Whether a register says where an instruction goes.
+fn is_indirect(instruction: &InstructionText<'_>) -> bool {
+    !matches!(instruction.target, None | Some(Base::Variable(_)))
 }
 
 /// What a replay has to know of an instruction.

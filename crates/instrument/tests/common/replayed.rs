@@ -17,8 +17,8 @@ const BUFFER: u64 = 1 << 23;
 
 /// Kernels whose launches are replayed otherwise: one that returns in the middle (a return with a
 /// hook before it is another basic block to the interpreter, whose lanes meet elsewhere then), and
-/// one that calls through pointers (which lanes call which function is not counted).
-const OTHERWISE: [&str; 2] = ["branches", "pointers"];
+/// one whose functions call each other through pointers (where their lanes return to is not known).
+const OTHERWISE: [&str; 2] = ["branches", "shapes"];
 
 /// A module on a device with hooks for its flow, and on another without.
 pub struct Replayed {

@@ -126,6 +126,9 @@ pub struct ProbeCounts {
     pub threads: u64,
     /// Of those the ones for which the guard holds.
     pub taken: u64,
+    /// Further executions of a call by the same warps: one for each function that their lanes call
+    /// beside the first.
+    pub repeats: u64,
 }
 
 /// Counts that a warp comes once more to the call at `pc`, if calls are counted.
@@ -216,7 +219,7 @@ impl FlowCounts {
                     mixed: counts.mixed,
                     threads: counts.threads,
                     taken: counts.taken,
-                    repeats: 0,
+                    repeats: counts.repeats,
                 }
             })
             .collect();
