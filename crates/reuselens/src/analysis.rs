@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{Cell, Machine, Method, PathProfile, Profile, Sharing, Warning};
+use reuselens_locality::{
+    Cell, KeyedHistograms, Machine, Method, PathProfile, Profile, Sharing, Warning,
+};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
@@ -186,8 +188,7 @@ pub(crate) fn profile(
         .warnings
         .extend(options.max_distance.map(bounded_history));
     if let Some(forward) = counted.more.forward {
-        let cells = (0..).zip(&mut profile.cells);
-        cells.for_each(|(number, cell)| cell.forward = forward.get(number).unwrap_or_default().0);
+        add_forward(profile, &forward);
     }
     if let Some(invalidated) = counted.more.invalidated {
         add_invalidated(profile, &invalidated);
@@ -220,6 +221,14 @@ fn explain_nothing(profile: &mut Profile) {
     let mut warnings = profile.warnings.iter();
     if !warnings.any(|warning| warning.code == "never-entered") {
         profile.warnings.push(no_accesses(profile.method.ids));
+    }
+}
+
+/// Puts the forward distances of each cell into a profile whose cells are in the order of their
+/// numbers.
+fn add_forward(profile: &mut Profile, forward: &KeyedHistograms) {
+    for (number, cell) in (0..).zip(&mut profile.cells) {
+        cell.forward = forward.get(number).unwrap_or_default().0;
     }
 }
 
