@@ -21,7 +21,8 @@
 //! Source: NVIDIA, *CUDA Driver API* 13.0.
 //!
 //! For: programs that have kernels in PTX and take a GPU where there is one. Not for: watching what
-//! kernels do (`Interpreter` of the crate `cuda`), work in several streams, several GPUs at once.
+//! kernels do (`ReplayedDevice` of the crate `cuda` wraps this device for that), work in several
+//! streams, several GPUs at once.
 
 mod call;
 mod device;

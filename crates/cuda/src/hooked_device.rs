@@ -110,8 +110,13 @@ impl<D: Device, W: HookWatch> HookedDevice<D, W> {
             Some(buffer) => buffer,
             none => {
                 let options = &self.options;
-                let new = RecordBuffer::new(device, options.buffer_bytes, options.most_bytes)?;
-                none.insert(new)
+                match RecordBuffer::new(device, options.buffer_bytes, options.most_bytes) {
+                    Ok(new) => none.insert(new),
+                    Err(fault) => {
+                        self.watch.unseen(name, context, &fault.message);
+                        return device.launch(launch, context);
+                    }
+                }
             }
         };
         match buffer.launch(device, module, name, launch, context) {

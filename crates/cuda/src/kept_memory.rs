@@ -45,12 +45,18 @@ impl KeptMemory {
             }
         }
         for (&address, &bytes) in blocks.iter().filter(|(_, bytes)| **bytes > 0) {
-            let kept = self.copies.entry(address).or_insert_with(|| KeptBlock {
-                bytes,
-                copy: match device.allocate(bytes, 1) {
-                    Ok(copy) => BlockCopy::Device(copy),
-                    Err(_) => BlockCopy::Host(vec![0; bytes as usize]),
-                },
+            let kept = self.copies.entry(address).or_insert_with(|| {
+                let (free, all) = device.memory();
+                // A quarter is left: for records, and for what launches take themselves.
+                let has_room = free.saturating_sub(bytes) >= all / 4;
+                let copied = has_room.then(|| device.allocate(bytes, 1).ok()).flatten();
+                KeptBlock {
+                    bytes,
+                    copy: copied.map_or_else(
+                        || BlockCopy::Host(vec![0; bytes as usize]),
+                        BlockCopy::Device,
+                    ),
+                }
             });
             match &mut kept.copy {
                 BlockCopy::Device(copy) => device.copy(*copy, address, bytes)?,

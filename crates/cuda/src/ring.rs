@@ -79,12 +79,22 @@ impl Ring {
         }
         let lost = (used.lost > 0).then(|| {
             let (free, _) = device.memory();
-            format!(
-                "its records take {} bytes, and the buffer for them has {} (the device has {free} \
-                 bytes left); analyse a smaller input, or fewer launches (--launches)",
-                used.reserved, self.capacity
-            )
+            let (needs, has) = (used.reserved, self.capacity);
+            match repeats {
+                None => format!(
+                    "its records take {needs} bytes, the buffer for them has {has}, and a kernel \
+                     that prints or allocates is not run again; analyse a smaller input"
+                ),
+                Some(_) => format!(
+                    "its records take {needs} bytes, and the buffer for them has {has} (the device \
+                     has {free} bytes left); analyse a smaller input, or fewer launches (--launches)"
+                ),
+            }
         });
+        if used.lost > 0 && repeats.is_none() {
+            // The next launch has room; without memory for it, it is as this one.
+            let _ = self.grow(device, used.reserved);
+        }
         let mut bytes = Vec::new();
         if lost.is_none() {
             bytes.resize(used.reserved.min(self.capacity) as usize, 0);
@@ -119,7 +129,8 @@ impl Ring {
 
     /// Takes a buffer with room for these bytes in the place of the one that there is.
     fn grow<D: Device>(&mut self, device: &mut D, bytes: u64) -> Result<(), CudaFault> {
-        let bytes = bytes.saturating_add(bytes / 4).next_multiple_of(ALIGNMENT);
+        // A kernel that writes to wild addresses may have changed the number.
+        let bytes = bytes.saturating_add(bytes / 4 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
         let address = device.allocate(bytes, ALIGNMENT)?;
         let (old, had) = (self.address, self.capacity);
         (self.address, self.capacity) = (address, bytes);

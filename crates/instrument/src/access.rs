@@ -233,6 +233,11 @@ mod tests {
     #[test]
     fn opcodes_say_what_they_access() {
         let form = |space, kind, bytes| Opcode::Access(AccessForm { space, kind, bytes });
+        let parameter = AccessForm {
+            space: Some(Space::Parameter),
+            kind: WarpKind::Load,
+            bytes: 8,
+        };
         for (opcode, expected) in [
             (
                 "ld.global.nc.v4.f32",
@@ -248,14 +253,7 @@ mod tests {
                 form(Some(Space::Global), WarpKind::Atomic, 4),
             ),
             ("atom.cas.b128", form(None, WarpKind::Atomic, 16)),
-            (
-                "ld.param.u64",
-                Opcode::Passed(AccessForm {
-                    space: Some(Space::Parameter),
-                    kind: WarpKind::Load,
-                    bytes: 8,
-                }),
-            ),
+            ("ld.param.u64", Opcode::Passed(parameter)),
             ("ld.global.b256", Opcode::LeftOut(LeftOutReason::Form)),
             (
                 "st.shared::cluster.u32",

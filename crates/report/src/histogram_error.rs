@@ -57,7 +57,7 @@ fn cells_of(bin: &BinShares, profile: &Profile) -> Vec<String> {
     });
     let shares = [bin.reference, bin.other, (bin.reference - bin.other).abs()];
     name.into_iter()
-        .chain(bin.distances.is_none().then(|| "first touch".to_owned()))
+        .chain(bin.distances.is_none().then(|| "cold".to_owned()))
         .chain(shares.map(ratio_percent))
         .collect()
 }

@@ -184,9 +184,7 @@ pub(crate) fn profile(
     if accesses == 0 && whole {
         explain_nothing(profile);
     }
-    profile
-        .warnings
-        .extend(options.max_distance.map(bounded_history));
+    (profile.warnings).extend(options.max_distance.map(bounded_history));
     if let Some(forward) = counted.more.forward {
         add_forward(profile, &forward);
     }

@@ -49,7 +49,7 @@ pub enum Error {
         engine: String,
     },
     /// A number of chunks, or a size, that an engine cannot have.
-    #[error("{option} {number} is more than the engine can have, or none; write 1 to {most}")]
+    #[error("{option} {number} is out of range; write 1 to {most}")]
     Chunks {
         /// The option, as it is typed.
         option: &'static str,

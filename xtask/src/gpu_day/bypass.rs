@@ -19,25 +19,33 @@ pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
             ));
             break;
         }
-        let mut times = Vec::new();
-        for warps in WARPS {
-            times.push((warps, fastest(day, name, warps)?));
-        }
-        let all = times.last().map_or(0.0, |(_, time)| time.as_secs_f64());
-        for (warps, time) in times {
-            let seconds = time.as_secs_f64();
-            let numbers = [
-                format!("{seconds:.4}"),
-                format!("{:.3}", seconds / all.max(1e-9)),
-            ];
-            table.push(
-                [(*name).to_owned(), warps.to_string()]
-                    .into_iter()
-                    .chain(numbers),
-            );
+        if let Err(error) = program(day, name, &mut table) {
+            table.faults.push(format!("{name}: {error:#}"));
         }
     }
     Ok(table)
+}
+
+/// A row for each number of warps.
+fn program(day: &Day, name: &str, table: &mut DayTable) -> anyhow::Result<()> {
+    let mut times = Vec::new();
+    for warps in WARPS {
+        times.push((warps, fastest(day, name, warps)?));
+    }
+    let all = times.last().map_or(0.0, |(_, time)| time.as_secs_f64());
+    for (warps, time) in times {
+        let seconds = time.as_secs_f64();
+        let numbers = [
+            format!("{seconds:.4}"),
+            format!("{:.3}", seconds / all.max(1e-9)),
+        ];
+        table.push(
+            [name.to_owned(), warps.to_string()]
+                .into_iter()
+                .chain(numbers),
+        );
+    }
+    Ok(())
 }
 
 /// The whole time of the fastest run, the host's part included, which is the same for all.

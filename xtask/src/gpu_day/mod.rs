@@ -1,9 +1,9 @@
-//! `cargo xtask gpu-day`: everything that only a GPU can show, in one go of at most eight minutes.
+//! `cargo xtask gpu-day`: everything that only a GPU can show. No part begins after eight minutes.
 //!
 //! A GPU is lent for minutes, on a machine that compiles nothing. So `--prepare` builds all that is
-//! needed into one folder, on any machine with nvcc; the rest runs from that folder. What was found
-//! is a folder of `record/`: a table for each part, and a page with the machine and what failed. A
-//! part that fails ends alone, and no part begins when the time is over.
+//! needed into one folder, on a machine with CUDA 13 (nvcc), clang-19 and strip; the rest runs from
+//! that folder. What was found is a folder of `record/`: a table for each part, and a page with the
+//! machine and what failed, which is written after each part. A part that fails ends alone.
 //!
 //! Without a GPU, `--small` under `reuselens profile --cuda` shows that all of it still runs: the
 //! driver is the stand-in then.
@@ -27,7 +27,7 @@ usage: cargo xtask gpu-day --prepare       build all that the day needs into tar
          --small     small sizes, to see that everything runs
          --part NAME only this part: equality, times, programs, bypass";
 
-/// The time that all parts may take; the last one begins before.
+/// No part begins after this time; the one that runs then goes on to its end.
 const BUDGET: Duration = Duration::from_secs(8 * 60);
 
 /// A part: its name, what it is, and what measures it.
@@ -117,8 +117,14 @@ impl Day {
     /// One of the commands that were built.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.built.join(name));
-        // What clang makes is linked to CUDA's runtime, which `--prepare` put there.
-        command.env("LD_LIBRARY_PATH", self.built.join("lib"));
+        // What clang makes is linked to CUDA's runtime, which `--prepare` put there. What the
+        // variable has already comes first: the driver may be there.
+        let mut folders: Vec<PathBuf> = std::env::var_os("LD_LIBRARY_PATH")
+            .map_or_else(Vec::new, |list| std::env::split_paths(&list).collect());
+        folders.push(self.built.join("lib"));
+        if let Ok(list) = std::env::join_paths(folders) {
+            command.env("LD_LIBRARY_PATH", list);
+        }
         command.current_dir(&self.scratch);
         command
     }
@@ -169,6 +175,7 @@ pub fn run(words: &[&str]) -> anyhow::Result<()> {
     ensure!(!parts.is_empty(), "no such part\n{USAGE}");
     let built = std::env::current_exe()?;
     let built = built.parent().context("a command is in a folder")?;
+    ensure!(!out.exists(), "{} exists; name a new folder", out.display());
     let scratch = out.join("scratch");
     std::fs::create_dir_all(&scratch)?;
     let day = Day {
@@ -179,7 +186,6 @@ pub fn run(words: &[&str]) -> anyhow::Result<()> {
     };
     let page = all_parts(&day, &parts, &out)?;
     std::fs::remove_dir_all(&day.scratch)?;
-    std::fs::write(out.join("README.md"), &page.text)?;
     println!("{}", out.join("README.md").display());
     ensure!(page.faults == 0, "{} faults, see the page", page.faults);
     Ok(())
@@ -204,7 +210,8 @@ fn all_parts(day: &Day, parts: &[&DayPart], out: &Path) -> anyhow::Result<DayPag
         let start = Instant::now();
         let _ = write!(page.text, "\n## {}\n\n{}\n", part.name, part.is);
         if day.is_over() {
-            page.text += "\nNot run: the time was over.\n";
+            page.text += "\n**Fault:** not run: the time was over.\n";
+            page.faults += 1;
             continue;
         }
         let table = (part.run)(day).unwrap_or_else(|error| DayTable {
@@ -222,6 +229,7 @@ fn all_parts(day: &Day, parts: &[&DayPart], out: &Path) -> anyhow::Result<DayPag
         let seconds = start.elapsed().as_secs();
         let _ = writeln!(page.text, "\nTook {seconds} s.");
         println!("{}: {} rows in {seconds} s", part.name, table.rows.len());
+        std::fs::write(out.join("README.md"), &page.text)?;
     }
     Ok(page)
 }

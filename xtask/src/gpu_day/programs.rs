@@ -14,7 +14,7 @@ pub(super) const NAMES: [&str; 10] = [
 /// What nvcc compiles for: PTX, which is instrumented, and code for no GPU.
 pub(super) const SMALLEST_GPU: &str = "arch=compute_80,code=compute_80";
 
-/// Fields of a launch that differ between two runs: where memory lies, and how long things took.
+/// Fields that differ between two runs: times, addresses, and the device.
 const OF_THE_RUN: [&str; 3] = ["seconds", "address", "device"];
 
 pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
@@ -33,30 +33,38 @@ pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
             ));
             break;
         }
-        let program = day.built.join("programs").join(name);
-        let program = program.display().to_string();
-        let arguments: &[&str] = day.pick(&["64", "64"], &[]);
-        let (_, alone) = day.output(&program, arguments)?;
-        let (on_gpu, instrumented) = profile(day, &program, arguments, &["--device", "cuda"])?;
-        let (interpreted, interpreter) = profile(day, &program, arguments, &[])?;
-        let is_equal = on_gpu == interpreted;
-        if !is_equal {
-            table.faults.push(format!(
-                "{name}: the GPU's profile differs from the interpreter's"
-            ));
+        if let Err(error) = program(day, name, &mut table) {
+            table.faults.push(format!("{name}: {error:#}"));
         }
-        let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
-        let times = instrumented.as_secs_f64() / alone.as_secs_f64().max(1e-9);
-        table.push([
-            (*name).to_owned(),
-            seconds(alone),
-            seconds(instrumented),
-            format!("{times:.1}"),
-            seconds(interpreter),
-            u8::from(is_equal).to_string(),
-        ]);
     }
     Ok(table)
+}
+
+/// A row.
+fn program(day: &Day, name: &str, table: &mut DayTable) -> anyhow::Result<()> {
+    let program = day.built.join("programs").join(name);
+    let program = program.display().to_string();
+    let arguments: &[&str] = day.pick(&["64", "64"], &[]);
+    let (_, alone) = day.output(&program, arguments)?;
+    let (on_gpu, instrumented) = profile(day, &program, arguments, &["--device", "cuda"])?;
+    let (interpreted, interpreter) = profile(day, &program, arguments, &[])?;
+    let is_equal = on_gpu == interpreted;
+    if !is_equal {
+        table.faults.push(format!(
+            "{name}: the GPU's profile differs from the interpreter's"
+        ));
+    }
+    let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
+    let times = instrumented.as_secs_f64() / alone.as_secs_f64().max(1e-9);
+    table.push([
+        name.to_owned(),
+        seconds(alone),
+        seconds(instrumented),
+        format!("{times:.1}"),
+        seconds(interpreter),
+        u8::from(is_equal).to_string(),
+    ]);
+    Ok(())
 }
 
 /// What a profile of the program counts, and how long making it took.

@@ -19,7 +19,7 @@ pub(super) fn run(day: &Day) -> anyhow::Result<DayTable> {
         "engine",
         "seconds",
         "without transfer",
-        "÷ olken",
+        "times as fast as olken",
         "average error of a bin %",
         "steps",
     ]);

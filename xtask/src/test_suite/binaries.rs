@@ -142,8 +142,8 @@ impl TestRun {
     }
 }
 
-/// Runs all, as many at a time as there are processors. Of one that succeeds the last line of its
-/// result is printed, of one that fails everything. Returns the names of those that failed.
+/// Runs all, as many at a time as there are processors. Prints how many tests passed in each that
+/// succeeds, and all output of each that fails. Returns the names of those that failed.
 pub(super) fn run_all(runs: Vec<TestRun>) -> Vec<String> {
     let waiting = Mutex::new(VecDeque::from(runs));
     let failed = Mutex::new(Vec::new());

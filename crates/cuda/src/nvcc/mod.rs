@@ -286,7 +286,10 @@ fn announce(step: &NvccStep) {
             words.collect::<Vec<_>>().join(" ")
         }
         NvccStep::JoinCopies(ir) => format!("joincopies {}", ir.display()),
-        NvccStep::Bypass { ptx, warps } => format!("bypass -warps {warps} {}", ptx.display()),
+        NvccStep::Bypass { ptx, warps } => {
+            let ptx = ptx.display();
+            format!("reuselens gpu bypass {ptx} --warps {warps} -f -o {ptx}")
+        }
         NvccStep::Pack {
             ptx,
             architecture,

@@ -80,7 +80,7 @@ impl ChunkedEngine {
         if self.engine == HP_RDA {
             let (clock, start) = (Clock::start(), Instant::now());
             let counted = self.on_processor(items);
-            return Ok(adjusted(counted, || match self.threads {
+            return Ok(finished(counted, || match self.threads {
                 NonZeroUsize::MIN => clock.elapsed(),
                 _ => wall(start),
             }));
@@ -106,7 +106,7 @@ impl ChunkedEngine {
             let engine = GpuExact::new(device, ExactSettings { chunk })?;
             let start = Instant::now();
             let counted = exact(engine, items)?;
-            return Ok(adjusted(counted, || wall(start)));
+            return Ok(finished(counted, || wall(start)));
         }
         let blocks = if is_interpreter {
             INTERPRETED_BLOCKS
@@ -116,7 +116,7 @@ impl ChunkedEngine {
         let engine = HpRdaGpu::new(device, hp_rda_settings(self.chunks, blocks))?;
         let start = Instant::now();
         let counted = hp_rda_on_device(engine, items)?;
-        Ok(adjusted(counted, || wall(start)))
+        Ok(finished(counted, || wall(start)))
     }
 
     fn on_processor(&self, items: &[u64]) -> ChunkedCounts {
@@ -195,8 +195,8 @@ fn hp_rda_on_device<D: Device>(
     })
 }
 
-/// Takes the last step, and stops the clock.
-fn adjusted(counted: ChunkedCounts, stop: impl FnOnce() -> Elapsed) -> Run {
+/// Adjusts the histogram if the engine adjusts, and stops the clock.
+fn finished(counted: ChunkedCounts, stop: impl FnOnce() -> Elapsed) -> Run {
     let ChunkedCounts {
         histogram,
         adjustment,

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::counted;
 use reuselens_instrument::{BypassWarps, Bypassed, KeptReason, bypass};
+use reuselens_ptx::{readable, without_parameters};
 
 use super::instrument::{read_ptx, shown};
 use crate::exit::Outcome;
@@ -93,12 +94,22 @@ impl Args {
 /// The kernel of a file that a user names by its name in the source or in the PTX.
 fn mangled(text: &str, name: &str) -> anyhow::Result<String> {
     let module = reuselens_ptx::PtxModule::parse(text)?;
-    let is_named = |kernel: &&str| *kernel == name || reuselens_ptx::readable(kernel) == name;
+    let is_named = |kernel: &&str| {
+        let names = [readable(kernel), without_parameters(kernel)];
+        *kernel == name || names.iter().any(|known| known == name)
+    };
     let found: Vec<&str> = module.kernels().filter(is_named).collect();
     match found[..] {
         [kernel] => Ok(kernel.to_owned()),
-        _ => {
-            let all: Vec<String> = module.kernels().map(reuselens_ptx::readable).collect();
+        [_, ..] => {
+            let all: Vec<String> = found.iter().map(|kernel| readable(kernel)).collect();
+            anyhow::bail!(
+                "several kernels are named {name}; give one of {}",
+                all.join(", ")
+            )
+        }
+        [] => {
+            let all: Vec<String> = module.kernels().map(readable).collect();
             anyhow::bail!("there is no kernel {name}; it is one of {}", all.join(", "))
         }
     }
