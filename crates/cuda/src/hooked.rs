@@ -8,9 +8,9 @@
 //! # Lost records
 //! A kernel is not run once more for the records that the buffer had no room for: nothing here
 //! knows which memory it has changed. ([`ReplayedDevice`](crate::ReplayedDevice) knows, restores it
-//! and runs the kernel again.) So the records of that launch end where the buffer was full. [`HookedLaunch::lost`]
-//! is the number of those that are missing, and the buffer of the next launch is as large as this
-//! one's records would have been, up to a limit.
+//! and runs the kernel again.) So the records of that launch end where the buffer was full.
+//! [`HookedLaunch::lost`] is the number of those that are missing, and the buffer of the next
+//! launch is as large as this one's records would have been, up to a limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -77,20 +77,7 @@ impl Ring {
             self.kept.restore(device)?;
             used = self.once(device, control, launch, context)?;
         }
-        let lost = (used.lost > 0).then(|| {
-            let (free, _) = device.memory();
-            let (needs, has) = (used.reserved, self.capacity);
-            match repeats {
-                None => format!(
-                    "its records take {needs} bytes, the buffer for them has {has}, and a kernel \
-                     that prints or allocates is not run again; analyse a smaller input"
-                ),
-                Some(_) => format!(
-                    "its records take {needs} bytes, and the buffer for them has {has} (the device \
-                     has {free} bytes left); analyse a smaller input, or fewer launches (--launches)"
-                ),
-            }
-        });
+        let lost = (used.lost > 0).then(|| self.why_lost(device, used, repeats.is_some()));
         if used.lost > 0 && repeats.is_none() {
             // The next launch has room; without memory for it, it is as this one.
             let _ = self.grow(device, used.reserved);
@@ -105,6 +92,23 @@ impl Ring {
             bytes,
             lost,
         })
+    }
+
+    /// Why records of a launch are missing.
+    fn why_lost<D: Device>(&self, device: &D, used: RingControl, is_repeated: bool) -> String {
+        let (free, _) = device.memory();
+        let (needs, has) = (used.reserved, self.capacity);
+        if is_repeated {
+            format!(
+                "its records take {needs} bytes, and the buffer for them has {has} (the device has \
+                 {free} bytes left); analyse a smaller input, or fewer launches (--launches)"
+            )
+        } else {
+            format!(
+                "its records take {needs} bytes, the buffer for them has {has}, and a kernel that \
+                 prints or allocates is not run again; analyse a smaller input"
+            )
+        }
     }
 
     /// Gives back memory of the device that is taken beside the buffer; whether there was some.

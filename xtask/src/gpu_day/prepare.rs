@@ -1,5 +1,5 @@
-//! Builds what a day needs into `target/gpu-day`: the commands, the programs by nvcc, and those with
-//! bypassing loads by clang.
+//! Builds what a day needs into `target/gpu-day`: the commands, the programs by nvcc, and those
+//! with bypassing loads by clang.
 
 use std::path::Path;
 use std::process::Command;
