@@ -130,8 +130,8 @@ const PROGRAMS: [Traced; 8] = [
     traced(
         "stencil",
         "stencil/stencil.c",
-        &["plain", "2000", "4"],
-        &["plain", "200000", "60"],
+        &["plain", "2000", "8"],
+        &["plain", "200000", "64"],
     ),
     traced(
         "list",
@@ -198,7 +198,9 @@ impl Traced {
     fn trace(&self, workshop: &Workshop) -> anyhow::Result<PathBuf> {
         let path = workshop.scratch.join(format!("{}.rltrace", self.name));
         if !path.exists() {
-            let mut words = vec!["record".to_owned(), "-q".to_owned(), "-o".to_owned()];
+            let mut words = ["record", "-q", "--pass-status", "-o"]
+                .map(str::to_owned)
+                .to_vec();
             words.extend([path.display().to_string(), "--".to_owned()]);
             words.extend(self.command(workshop)?);
             workshop.output(&workshop.reuselens()?, &words)?;
@@ -298,11 +300,20 @@ fn whole_runs(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     for program in &PROGRAMS {
         let command = program.command(workshop)?;
         let seconds = |options: &[&str]| -> anyhow::Result<f64> {
-            let mut words: Vec<String> = ["profile", "-q", "-f", "-o", "whole", "--by", "program"]
-                .iter()
-                .chain(options)
-                .map(|word| (*word).to_owned())
-                .collect();
+            let mut words: Vec<String> = [
+                "profile",
+                "-q",
+                "-f",
+                "--pass-status",
+                "-o",
+                "whole",
+                "--by",
+                "program",
+            ]
+            .iter()
+            .chain(options)
+            .map(|word| (*word).to_owned())
+            .collect();
             words.push("--".to_owned());
             words.extend(command.iter().cloned());
             let start = Instant::now();
