@@ -85,7 +85,7 @@ fn hp_rda(items: &[u64], threads: NonZeroUsize, block_count: BlockCount) -> Appr
     unadjusted.add(Distance::ZERO, repeats);
     let (adjustment, mut times) = (finished.adjustment, finished.times);
     let began = Instant::now();
-    let adjusted = adjust(&unadjusted, &adjustment);
+    let adjusted = unadjusted.map(|distance| adjustment.adjust(distance));
     times.adjust = began.elapsed();
     Approximate {
         adjusted,
@@ -94,15 +94,6 @@ fn hp_rda(items: &[u64], threads: NonZeroUsize, block_count: BlockCount) -> Appr
         times,
         elapsed: elapsed + times.adjust,
     }
-}
-
-fn adjust(histogram: &ExactHistogram, adjustment: &Adjustment) -> ExactHistogram {
-    let mut adjusted = ExactHistogram::new();
-    adjusted.add(Distance::COLD, histogram.cold());
-    for (items, accesses) in histogram.iter() {
-        adjusted.add(adjustment.adjust(Distance::new(items)), accesses);
-    }
-    adjusted
 }
 
 /// Average error and total variation over the log2 bins.

@@ -5,9 +5,7 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{
-    Cell, KeyedHistograms, Machine, Method, PathProfile, Profile, Sharing, Warning,
-};
+use reuselens_locality::{Cell, KeyedHistograms, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
@@ -170,14 +168,11 @@ pub(crate) fn profile(
     attribution.scopes.clone_from(&carried.scopes);
     let mut uncounted = attribution.finish(source, command, machine, options);
     let profile = &mut uncounted.profile;
-    profile.method = Method {
-        engine: counted.engine,
-        exact: counted.exact,
-        error_bound: counted.error_bound,
-        error_bounds: counted.error_bounds,
-        engine_steps: counted.more.engine_steps,
-        ..std::mem::take(&mut profile.method)
-    };
+    profile.method.engine = counted.engine;
+    profile.method.exact = counted.exact;
+    profile.method.error_bound = counted.error_bound;
+    profile.method.error_bounds = counted.error_bounds;
+    profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
+use reuselens_baselines::{Adjustment, HpRda};
 use reuselens_cuda::Device;
 use reuselens_cuda_driver::DriverDevice;
 use reuselens_distance_gpu::{ExactSettings, GpuDistanceError, GpuExact, HpRdaGpu, interpreter};
@@ -15,8 +15,8 @@ use super::BenchError;
 use super::clock::{Clock, Elapsed};
 use super::contender::{Merged, Run};
 use crate::counts::{
-    BLOCKS, EngineTime, GPU, HP_RDA, HP_RDA_GPU, INTERPRETED, INTERPRETED_BLOCKS, engine_steps,
-    hp_rda_settings,
+    EngineTime, GPU, HP_RDA, HP_RDA_GPU, INTERPRETED, LateEngine, OnDevice, device_blocks,
+    engine_steps, hp_rda_on_processor, hp_rda_settings,
 };
 use crate::{DeviceChoice, EngineChunks};
 
@@ -79,7 +79,8 @@ impl ChunkedEngine {
     pub(super) fn run(&self, items: &[u64]) -> Result<Run, BenchError> {
         if self.engine == HP_RDA {
             let (clock, start) = (Clock::start(), Instant::now());
-            let counted = self.on_processor(items);
+            let engine = hp_rda_on_processor(self.chunks, self.threads, Bytes(u64::MAX));
+            let counted = hp_rda(engine, items, HpRda::memory)?;
             return Ok(finished(counted, || match self.threads {
                 NonZeroUsize::MIN => clock.elapsed(),
                 _ => wall(start),
@@ -108,39 +109,14 @@ impl ChunkedEngine {
             let counted = exact(engine, items)?;
             return Ok(finished(counted, || wall(start)));
         }
-        let blocks = if is_interpreter {
-            INTERPRETED_BLOCKS
-        } else {
-            BLOCKS
+        let settings = hp_rda_settings(self.chunks, device_blocks(is_interpreter));
+        let engine = OnDevice {
+            engine: HpRdaGpu::new(device, settings)?,
+            is_processor: is_interpreter,
         };
-        let engine = HpRdaGpu::new(device, hp_rda_settings(self.chunks, blocks))?;
         let start = Instant::now();
-        let counted = hp_rda_on_device(engine, items)?;
+        let counted = hp_rda(engine, items, |on| on.engine.device_memory())?;
         Ok(finished(counted, || wall(start)))
-    }
-
-    fn on_processor(&self, items: &[u64]) -> ChunkedCounts {
-        let mut rda = HpRda::new(HpRdaSettings {
-            threads: self.threads,
-            ..hp_rda_settings(self.chunks, INTERPRETED_BLOCKS)
-        });
-        let (mut histogram, mut kept) = (ExactHistogram::new(), Vec::new());
-        for items in items.chunks(PIECE) {
-            rda.feed(items, &mut kept);
-            histogram.add(Distance::ZERO, (items.len() - kept.len()) as u64);
-            if rda.is_full() {
-                histogram.add_column(rda.analyse());
-            }
-        }
-        let memory = rda.memory();
-        let finished = rda.finish();
-        histogram.add_column(&finished.distances);
-        ChunkedCounts {
-            histogram,
-            adjustment: Some(finished.adjustment),
-            steps: finished.times.steps().to_vec(),
-            memory,
-        }
     }
 }
 
@@ -172,25 +148,27 @@ fn exact<D: Device>(
     })
 }
 
-fn hp_rda_on_device<D: Device>(
-    mut rda: HpRdaGpu<D>,
+/// HP-RDA, wherever it runs. `memory` is what it holds at the end.
+fn hp_rda<E: LateEngine>(
+    mut engine: E,
     items: &[u64],
+    memory: impl FnOnce(&E) -> Bytes,
 ) -> Result<ChunkedCounts, GpuDistanceError> {
     let (mut histogram, mut kept) = (ExactHistogram::new(), Vec::new());
     for items in items.chunks(PIECE) {
-        rda.feed(items, &mut kept);
+        engine.feed(items, &mut kept);
         histogram.add(Distance::ZERO, (items.len() - kept.len()) as u64);
-        if rda.is_full() {
-            histogram.add_column(rda.analyse()?);
+        if engine.is_full() {
+            histogram.add_column(engine.analyse()?);
         }
     }
-    let memory = rda.device_memory();
-    let finished = rda.finish()?;
+    let memory = memory(&engine);
+    let finished = Box::new(engine).finish()?;
     histogram.add_column(&finished.distances);
     Ok(ChunkedCounts {
         histogram,
-        adjustment: Some(finished.adjustment),
-        steps: finished.times.steps().collect(),
+        adjustment: finished.adjustment,
+        steps: finished.steps,
         memory,
     })
 }

@@ -21,7 +21,7 @@ use crate::{AnalysisOptions, EngineChunks};
 pub(crate) const HP_RDA: &str = "hp-rda";
 
 /// An engine whose distances come late.
-pub(super) trait LateEngine: Send {
+pub(crate) trait LateEngine: Send {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
 
@@ -43,7 +43,7 @@ pub(super) trait LateEngine: Send {
 }
 
 /// What a late engine has at the end.
-pub(super) struct LateFinished {
+pub(crate) struct LateFinished {
     pub distances: Vec<Distance>,
     /// The correction of all distances, where they are approximate.
     pub adjustment: Option<Adjustment>,
@@ -86,7 +86,11 @@ impl LateEngine for HpRda {
 }
 
 /// HP-RDA on the processor. Of the memory that it may have, a transfer takes a fourth.
-pub(super) fn hp_rda(chunks: EngineChunks, threads: NonZeroUsize, limit: Bytes) -> HpRda {
+pub(crate) fn hp_rda_on_processor(
+    chunks: EngineChunks,
+    threads: NonZeroUsize,
+    limit: Bytes,
+) -> HpRda {
     let settings = HpRdaSettings {
         threads,
         ..hp_rda_settings(chunks, HpRdaSettings::default().blocks)
@@ -407,7 +411,7 @@ mod tests {
             adjusting,
             ..AnalysisOptions::default()
         };
-        let engine = hp_rda(options.chunks, threads, Bytes(u64::MAX));
+        let engine = hp_rda_on_processor(options.chunks, threads, Bytes(u64::MAX));
         let mut counts = Box::new(Late::new(
             Box::new(engine),
             &options,

@@ -35,8 +35,8 @@ use crate::{AnalysisOptions, Error};
 pub(crate) use chunks::{check as check_chunks, hp_rda_settings};
 pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};
-pub(crate) use late::{EngineTime, HP_RDA, engine_steps};
-pub(crate) use on_device::{BLOCKS, DeviceFault, GPU, HP_RDA_GPU, INTERPRETED, INTERPRETED_BLOCKS};
+pub(crate) use late::{EngineTime, HP_RDA, LateEngine, engine_steps, hp_rda_on_processor};
+pub(crate) use on_device::{DeviceFault, GPU, HP_RDA_GPU, INTERPRETED, OnDevice, device_blocks};
 pub(crate) use paths::PathCounts;
 pub(crate) use sampled_causes::warning as sampled_causes_warning;
 
@@ -291,7 +291,8 @@ fn counts(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Er
     chunks::check(options)?;
     if options.engine == late::HP_RDA {
         refuse_parts(options)?;
-        let engine = late::hp_rda(options.chunks, options.threads(), options.memory_limit());
+        let engine =
+            late::hp_rda_on_processor(options.chunks, options.threads(), options.memory_limit());
         let counts = late::Late::new(Box::new(engine), options, fault.clone());
         return Ok(Together::Plain(Box::new(counts)));
     }

@@ -22,9 +22,9 @@ pub(crate) const HP_RDA_GPU: &str = "hp-rda-gpu";
 /// References that the interpreter takes at a time at most: larger chunks would only wait longer.
 pub(crate) const INTERPRETED: u64 = 1 << 20;
 /// Blocks of a transfer of HP-RDA on a GPU, as published: 64 Mi references. A GPU needs many.
-pub(crate) const BLOCKS: usize = 512;
+const BLOCKS: usize = 512;
 /// The same on the interpreter.
-pub(crate) const INTERPRETED_BLOCKS: usize = 16;
+const INTERPRETED_BLOCKS: usize = 16;
 
 /// Whether an engine runs on a device.
 pub(super) fn is_on_device(engine: &str) -> bool {
@@ -107,12 +107,7 @@ fn begin_on<D: Device + 'static>(
     let is_processor = room.is_processor;
     let fault = fault.clone();
     if options.engine == HP_RDA_GPU {
-        let blocks = if is_processor {
-            INTERPRETED_BLOCKS
-        } else {
-            BLOCKS
-        };
-        let settings = hp_rda_settings(options.chunks, blocks);
+        let settings = hp_rda_settings(options.chunks, device_blocks(is_processor));
         let settings = settings.with_transfer_of(quarter(options).get());
         let engine = HpRdaGpu::new(device, settings)?;
         let engine = OnDevice {
@@ -146,11 +141,20 @@ fn begin_on<D: Device + 'static>(
     ))
 }
 
+/// Blocks of a transfer of HP-RDA on a device, where nobody asks for a number.
+pub(crate) fn device_blocks(is_processor: bool) -> usize {
+    if is_processor {
+        INTERPRETED_BLOCKS
+    } else {
+        BLOCKS
+    }
+}
+
 /// An engine on a device.
-struct OnDevice<E> {
-    engine: E,
+pub(crate) struct OnDevice<E> {
+    pub engine: E,
     /// Whether the device's memory is the processor's.
-    is_processor: bool,
+    pub is_processor: bool,
 }
 
 impl<D: Device> LateEngine for OnDevice<GpuExact<D>> {
