@@ -6,6 +6,7 @@
 //! they take longest and their tests mostly wait; those of the others have one thread.
 
 use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +23,11 @@ const LONGEST: &str = "reuselens-cli";
 pub(super) struct TestRun {
     /// What it is called when it ends.
     name: String,
-    command: Command,
+    /// The program and its arguments.
+    words: Vec<OsString>,
+    folder: PathBuf,
+    /// What is set in its environment.
+    variables: Vec<(String, OsString)>,
 }
 
 /// A line of what cargo writes about its work, as far as it matters here.
@@ -83,53 +88,45 @@ fn test_run(line: &str) -> anyhow::Result<Option<TestRun>> {
         .context("a package has a name")?
         .to_owned();
     let threads = if package == LONGEST { processors() } else { 1 };
-    let mut command = Command::new(executable);
-    // As cargo runs it: in its package's folder.
-    command
-        .current_dir(folder)
-        .env("CARGO_MANIFEST_DIR", folder)
-        .env("CARGO_PKG_NAME", &package)
-        .env("RUST_TEST_THREADS", threads.to_string());
     let name = format!("{package}: {}", target.name);
-    Ok(Some(TestRun { name, command }))
+    // As cargo runs it: in its package's folder.
+    let mut run = TestRun::new(&name, &[executable], folder);
+    run.set("CARGO_MANIFEST_DIR", folder);
+    run.set("CARGO_PKG_NAME", &package);
+    run.set("RUST_TEST_THREADS", threads.to_string());
+    Ok(Some(run))
 }
 
 impl TestRun {
-    /// A command under a name.
-    pub(super) fn new(name: &str, command: Command) -> TestRun {
+    /// A program and its arguments, under a name, in a folder.
+    pub(super) fn new(name: &str, words: &[impl AsRef<OsStr>], folder: &Path) -> TestRun {
         TestRun {
             name: name.to_owned(),
-            command,
+            words: words.iter().map(|word| word.as_ref().to_owned()).collect(),
+            folder: folder.to_owned(),
+            variables: Vec::new(),
         }
     }
 
     /// Sets a variable of its environment.
-    pub(super) fn env(&mut self, name: &str, value: &str) {
-        self.command.env(name, value);
+    pub(super) fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        let value = value.as_ref().to_owned();
+        self.variables.push((name.to_owned(), value));
     }
 
     /// Has another command run it, with words of its own first.
     pub(super) fn run_by(&mut self, words: &str) {
-        let mut words = words.split_whitespace();
-        let mut command = Command::new(words.next().unwrap_or("env"));
-        command.args(words).arg(self.command.get_program());
-        command.args(self.command.get_args());
-        for (name, value) in self.command.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        if let Some(folder) = self.command.get_current_dir() {
-            command.current_dir(folder);
-        }
-        self.command = command;
+        let words = words.split_whitespace().map(OsString::from);
+        self.words.splice(0..0, words);
     }
 
     /// Runs it to its end: whether it succeeded, what it printed, and how long it took.
-    fn finish(&mut self) -> (bool, String, Duration) {
+    fn finish(&self) -> (bool, String, Duration) {
         let start = Instant::now();
-        let output = self.command.stdin(Stdio::null()).output();
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(&self.folder);
+        command.envs(self.variables.iter().cloned());
+        let output = command.stdin(Stdio::null()).output();
         let (succeeded, text) = match output {
             Ok(output) => {
                 let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -154,7 +151,7 @@ pub(super) fn run_all(runs: Vec<TestRun>) -> Vec<String> {
     std::thread::scope(|scope| {
         for _ in 0..processors() {
             scope.spawn(|| {
-                while let Some(mut run) = next() {
+                while let Some(run) = next() {
                     let (succeeded, text, time) = run.finish();
                     // One thread prints at a time.
                     let mut failed = failed.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -207,15 +204,12 @@ mod tests {
 
     #[test]
     fn commands_that_fail_are_named_and_the_others_run() {
-        let shell = |name: &str, script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            TestRun::new(name, command)
-        };
+        let shell =
+            |name: &str, script: &str| TestRun::new(name, &["sh", "-c", script], Path::new("."));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ran");
         let mut last = shell("d", &format!("echo $WORD >> {}", file.display()));
-        last.env("WORD", "yes");
+        last.set("WORD", "yes");
         last.run_by("env OTHER=1");
         let runs = vec![
             shell("c", "exit 3"),

@@ -82,24 +82,18 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
 /// side by side. Whether all succeeded.
 fn run_everything(root: &Path, variables: &[(&str, String)]) -> anyhow::Result<bool> {
     let mut runs = binaries::build(root)?;
+    let runner = variables.iter().find(|(name, _)| *name == RUNNER);
     for run in &mut runs {
-        for (name, value) in variables {
-            if *name == RUNNER {
-                run.run_by(value);
-            }
+        if let Some((_, words)) = runner {
+            run.run_by(words);
         }
     }
-    let mut documents = Command::new("cargo");
-    documents.args(["test", "--workspace", "--no-fail-fast", "--doc"]);
-    documents.current_dir(root);
+    let words = ["cargo", "test", "--workspace", "--no-fail-fast", "--doc"];
     // Second, as it takes long and compiles.
-    runs.insert(
-        1.min(runs.len()),
-        TestRun::new("examples in documentation", documents),
-    );
+    runs.insert(1, TestRun::new("examples in documentation", &words, root));
     for run in &mut runs {
         for (name, value) in variables {
-            run.env(name, value);
+            run.set(name, value);
         }
     }
     let failed = binaries::run_all(runs);
