@@ -7,6 +7,7 @@
 //! For: whoever changes this project. Not for: users of reuselens; nothing of this is shipped.
 
 mod checks;
+mod csv;
 mod finding;
 pub mod gpu_day;
 pub mod kernels;
@@ -21,9 +22,10 @@ pub mod test_suite;
 pub mod third_party;
 mod workspace;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
 
 pub use checks::{CHECKS, Check};
 pub use finding::Finding;
@@ -46,4 +48,23 @@ fn succeed(command: &mut Command) -> anyhow::Result<()> {
     } else {
         bail!("{:?} failed", command.get_program())
     }
+}
+
+/// Runs a command to its end and gives what it printed.
+///
+/// # Errors
+/// If it cannot be run, or fails: then with what it wrote to standard error.
+fn output_of(command: &mut Command) -> anyhow::Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed:\n{said}");
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The folder that cargo builds into.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |folder| root.join(folder))
 }

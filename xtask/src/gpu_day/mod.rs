@@ -19,7 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
+
+use crate::csv::csv_line;
+use crate::output_of;
 
 const USAGE: &str = "\
 usage: cargo xtask gpu-day --prepare       build all that the day needs into target/gpu-day
@@ -95,21 +98,12 @@ impl DayTable {
     }
 
     fn csv(&self) -> String {
-        let mut text = self.head.join(",") + "\n";
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| quoted(cell)).collect();
-            text += &(cells.join(",") + "\n");
-        }
-        text
+        let lines = self.rows.iter().map(|row| csv_line(row));
+        csv_line(&self.head()) + &lines.collect::<String>()
     }
-}
 
-/// A cell of a CSV file.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
+    fn head(&self) -> Vec<String> {
+        self.head.iter().map(|cell| (*cell).to_owned()).collect()
     }
 }
 
@@ -132,13 +126,8 @@ impl Day {
     /// Runs a command of these words to its end: what it printed, and how long it took.
     fn output(&self, name: &str, words: &[&str]) -> anyhow::Result<(String, Duration)> {
         let start = Instant::now();
-        let output = self.command(name).args(words).output();
-        let output = output.with_context(|| format!("cannot run {name}"))?;
-        let time = start.elapsed();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let words = words.join(" ");
-        ensure!(output.status.success(), "{name} {words} failed: {said}");
-        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), time))
+        let text = output_of(self.command(name).args(words))?;
+        Ok((text, start.elapsed()))
     }
 
     /// Whether there is time for one more run.
@@ -202,19 +191,19 @@ fn all_parts(day: &Day, parts: &[&DayPart], out: &Path) -> anyhow::Result<DayPag
         text: format!(
             "# A day with a GPU\n\n- Machine: {}.\n- Date: {}.\n",
             machine(),
-            date()
+            output_of(Command::new("date").arg("+%F"))?.trim()
         ),
         faults: 0,
     };
     for part in parts {
         let start = Instant::now();
         let _ = write!(page.text, "\n## {}\n\n{}\n", part.name, part.is);
-        if day.is_over() {
-            page.text += "\n**Fault:** not run: the time was over.\n";
-            page.faults += 1;
-            continue;
-        }
-        let table = (part.run)(day).unwrap_or_else(|error| DayTable {
+        let table = if day.is_over() {
+            Err(anyhow!("not run: the time was over"))
+        } else {
+            (part.run)(day)
+        };
+        let table = table.unwrap_or_else(|error| DayTable {
             faults: vec![format!("{error:#}")],
             ..DayTable::default()
         });
@@ -236,8 +225,7 @@ fn all_parts(day: &Day, parts: &[&DayPart], out: &Path) -> anyhow::Result<DayPag
 
 fn markdown(table: &DayTable) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let head: Vec<String> = table.head.iter().map(|cell| (*cell).to_owned()).collect();
-    let mut text = line(&head) + &line(&vec!["---".to_owned(); head.len()]);
+    let mut text = line(&table.head()) + &line(&vec!["---".to_owned(); table.head.len()]);
     for row in &table.rows {
         text += &line(row);
     }
@@ -251,16 +239,6 @@ fn machine() -> String {
         "--query-gpu=name,driver_version,memory.total",
         "--format=csv,noheader",
     ]);
-    match smi.output() {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        }
-        _ => "no nvidia-smi, so this is no GPU, or nothing says which".to_owned(),
-    }
-}
-
-fn date() -> String {
-    let date = Command::new("date").arg("+%F").output();
-    let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    date.unwrap_or_else(|_| "unknown".to_owned())
+    let none = "no nvidia-smi, so this is no GPU, or nothing says which";
+    output_of(&mut smi).map_or_else(|_| none.to_owned(), |text| text.trim().to_owned())
 }

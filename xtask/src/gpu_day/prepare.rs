@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::bypass::WARPS;
 use super::programs::{NAMES, SMALLEST_GPU};
-use crate::succeed;
+use crate::{output_of, succeed, target_folder};
 
 /// CUDA's runtime, as programs that clang makes name it.
 const RUNTIME: &str = "libcudart.so.13";
@@ -21,8 +21,7 @@ const COMMANDS: [&str; 3] = ["reuselens", "presponse", "xtask"];
 /// If something cannot be built.
 pub(super) fn run() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let target = target_folder(&root);
     let folder = target.join("gpu-day");
     std::fs::create_dir_all(folder.join("programs"))?;
     let mut cargo = Command::new("cargo");
@@ -70,10 +69,7 @@ fn bypassing(root: &Path, folder: &Path) -> anyhow::Result<()> {
             succeed(compiler.arg(program))?;
         }
     }
-    let nvcc = Command::new("sh")
-        .args(["-c", "command -v nvcc"])
-        .output()?;
-    let nvcc = String::from_utf8(nvcc.stdout)?;
+    let nvcc = output_of(Command::new("sh").args(["-c", "command -v nvcc"]))?;
     let toolkit = Path::new(nvcc.trim()).ancestors().nth(2);
     let toolkit = toolkit.context("nvcc is in a folder `bin`")?;
     let found = ["lib", "lib64"].map(|part| toolkit.join(part).join(RUNTIME));

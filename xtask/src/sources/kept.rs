@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::{Axes, Compared, ComparedRow, Curve};
 use super::{ComparedTable, Size};
+use crate::csv::{csv_line, csv_records};
+use crate::output_of;
 
 const OURS: &str = "ours";
 const PUBLISHED: &str = "published";
@@ -55,7 +57,7 @@ impl MadeWhere {
     /// # Errors
     /// If git or `date` cannot be run.
     pub fn here(root: &Path, size: Size, seconds: u64) -> anyhow::Result<MadeWhere> {
-        let git = |words: &[&str]| printed_by(Command::new("git").current_dir(root).args(words));
+        let git = |words: &[&str]| line_of(Command::new("git").current_dir(root).args(words));
         // What is measured; the commit has all of it unless something of it was changed.
         let folders = ["--", "crates", "kernels", "programs"];
         let status = git(&[&["status", "--porcelain"][..], &folders].concat())?;
@@ -65,7 +67,7 @@ impl MadeWhere {
             " and changes"
         };
         Ok(MadeWhere {
-            date: printed_by(Command::new("date").args(["-u", "+%F"]))?,
+            date: line_of(Command::new("date").args(["-u", "+%F"]))?,
             commit: git(&["rev-parse", "--short=8", "HEAD"])? + changed,
             machine: machine(),
             size: size.pick("small", "full").to_owned(),
@@ -75,12 +77,8 @@ impl MadeWhere {
 }
 
 /// What a command prints, without the end of the line.
-fn printed_by(command: &mut Command) -> anyhow::Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
-    anyhow::ensure!(output.status.success(), "{:?} failed", command);
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+fn line_of(command: &mut Command) -> anyhow::Result<String> {
+    Ok(output_of(command)?.trim().to_owned())
 }
 
 /// The processor and how many of its cores there are.
@@ -214,46 +212,6 @@ fn read_curves(text: &str) -> anyhow::Result<Vec<Curve>> {
         }
     }
     Ok(curves)
-}
-
-/// A line of CSV: cells with commas or quotes are quoted.
-pub fn csv_line(cells: &[String]) -> String {
-    let quoted = cells.iter().map(|cell| {
-        if cell.contains([',', '"', '\n']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.clone()
-        }
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\n"
-}
-
-/// The records of a text in CSV, the head among them.
-pub fn csv_records(text: &str) -> Vec<Vec<String>> {
-    let (mut records, mut record, mut cell) = (Vec::new(), Vec::new(), String::new());
-    let mut is_quoted = false;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if is_quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                cell.push('"');
-            }
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => record.push(std::mem::take(&mut cell)),
-            '\n' if !is_quoted => {
-                record.push(std::mem::take(&mut cell));
-                records.push(std::mem::take(&mut record));
-            }
-            '\r' if !is_quoted => {}
-            c => cell.push(c),
-        }
-    }
-    if !record.is_empty() || !cell.is_empty() {
-        record.push(cell);
-        records.push(record);
-    }
-    records
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use super::Size;
-use crate::succeed;
+use crate::{output_of, succeed, target_folder};
 
 /// Where items are made: what is built, and a folder for files.
 #[derive(Debug)]
@@ -44,8 +44,7 @@ impl Workshop {
         data: Option<PathBuf>,
         resumes: bool,
     ) -> anyhow::Result<Workshop> {
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root.join("target"), |folder| root.join(folder));
+        let target = target_folder(root);
         let scratch = target.join("sources").join(size.pick("small", "full"));
         if !resumes {
             let _ = std::fs::remove_dir_all(&scratch);
@@ -97,7 +96,7 @@ impl Workshop {
     pub fn output(&self, program: &Path, words: &[impl AsRef<OsStr>]) -> anyhow::Result<String> {
         let mut command = Command::new(program);
         command.args(words).current_dir(&self.scratch);
-        printed(&mut command)
+        output_of(&mut command)
     }
 
     fn build(&self, package: &str, words: &[&str], name: &str) -> anyhow::Result<PathBuf> {
@@ -110,17 +109,4 @@ impl Workshop {
         anyhow::ensure!(path.exists(), "{} is not built", path.display());
         Ok(path)
     }
-}
-
-/// Runs a command to its end and gives what it printed.
-///
-/// # Errors
-/// If it cannot be run, or fails: then with what it wrote to standard error.
-pub fn printed(command: &mut Command) -> anyhow::Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{command:?} failed:\n{said}");
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

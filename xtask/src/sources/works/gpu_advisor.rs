@@ -7,10 +7,11 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use crate::output_of;
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Compared, grouped};
 use crate::sources::printed::{InTests, Making, Printed};
-use crate::sources::workshop::{Workshop, printed};
+use crate::sources::workshop::Workshop;
 
 /// Tables 3.1 to 3.3 and figures 3.1 to 3.10.
 pub const GPU_ADVISOR: &[Printed] = &[
@@ -177,7 +178,7 @@ fn run(workshop: &Workshop, name: &str, model: &str) -> anyhow::Result<Value> {
         profile
             .args(["profile", "-q", "-f", "--gpu-model", model, "-o"])
             .arg(&output);
-        printed(profile.arg("--").arg(binary).current_dir(&folder))?;
+        output_of(profile.arg("--").arg(binary).current_dir(&folder))?;
     }
     Ok(serde_json::from_str(&fs::read_to_string(file)?)?)
 }
@@ -195,7 +196,7 @@ fn build(workshop: &Workshop, folder: &Path, name: &str) -> anyhow::Result<std::
             .args(["-lineinfo", "-g", "-o"])
             .arg(&binary)
             .arg(source);
-        printed(&mut compile).context("programs for CUDA need nvcc (its path, or NVCC)")?;
+        output_of(&mut compile).context("programs for CUDA need nvcc (its path, or NVCC)")?;
     }
     Ok(binary)
 }

@@ -7,10 +7,11 @@ use std::time::Instant;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use crate::output_of;
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Axes, Compared, Curve};
 use crate::sources::printed::{InTests, Making, Printed};
-use crate::sources::workshop::{Workshop, printed};
+use crate::sources::workshop::Workshop;
 
 /// Figures 1 to 17.
 pub const HP_RDA: &[Printed] = &[
@@ -112,63 +113,61 @@ struct Traced {
 }
 
 const PROGRAMS: [Traced; 8] = [
-    traced("swim", "sources/swim.f90", &["32", "2"], &["256", "12"]),
-    traced(
-        "tomcatv",
-        "sources/tomcatv.f90",
-        &["32", "2"],
-        &["250", "8"],
-    ),
-    traced("sp", "sources/sp.f90", &["8", "plain"], &["28", "plain"]),
-    traced("sweep3d", "sources/sweep3d.f90", &["6", "2"], &["24", "6"]),
-    traced(
-        "matmul",
-        "matmul/matmul.c",
-        &["naive", "48"],
-        &["naive", "320"],
-    ),
-    traced(
-        "stencil",
-        "stencil/stencil.c",
-        &["plain", "2000", "8"],
-        &["plain", "200000", "64"],
-    ),
-    traced(
-        "list",
-        "list/list.cc",
-        &["shuffled", "1000", "4"],
-        &["shuffled", "100000", "200"],
-    ),
-    traced(
-        "hashjoin",
-        "hashjoin/hashjoin.cc",
-        &["chained", "900", "4000"],
-        &["chained", "900000", "4000000"],
-    ),
+    Traced {
+        name: "swim",
+        source: "sources/swim.f90",
+        compiler: "gfortran",
+        arguments: [&["32", "2"], &["256", "12"]],
+    },
+    Traced {
+        name: "tomcatv",
+        source: "sources/tomcatv.f90",
+        compiler: "gfortran",
+        arguments: [&["32", "2"], &["250", "8"]],
+    },
+    Traced {
+        name: "sp",
+        source: "sources/sp.f90",
+        compiler: "gfortran",
+        arguments: [&["8", "plain"], &["28", "plain"]],
+    },
+    Traced {
+        name: "sweep3d",
+        source: "sources/sweep3d.f90",
+        compiler: "gfortran",
+        arguments: [&["6", "2"], &["24", "6"]],
+    },
+    Traced {
+        name: "matmul",
+        source: "matmul/matmul.c",
+        compiler: "gcc",
+        arguments: [&["naive", "48"], &["naive", "320"]],
+    },
+    Traced {
+        name: "stencil",
+        source: "stencil/stencil.c",
+        compiler: "gcc",
+        arguments: [&["plain", "2000", "8"], &["plain", "200000", "64"]],
+    },
+    Traced {
+        name: "list",
+        source: "list/list.cc",
+        compiler: "g++",
+        arguments: [&["shuffled", "1000", "4"], &["shuffled", "100000", "200"]],
+    },
+    Traced {
+        name: "hashjoin",
+        source: "hashjoin/hashjoin.cc",
+        compiler: "g++",
+        arguments: [
+            &["chained", "900", "4000"],
+            &["chained", "900000", "4000000"],
+        ],
+    },
 ];
 
 /// The chunks of figures 16 and 17.
 const CHUNKS: [u32; 8] = [128, 256, 512, 1024, 2048, 4096, 8192, 16384];
-
-const fn traced(
-    name: &'static str,
-    source: &'static str,
-    small: &'static [&'static str],
-    full: &'static [&'static str],
-) -> Traced {
-    let bytes = source.as_bytes();
-    let compiler = match bytes[bytes.len() - 1] {
-        b'0' => "gfortran",
-        b'c' if bytes[bytes.len() - 2] == b'c' => "g++",
-        _ => "gcc",
-    };
-    Traced {
-        name,
-        source,
-        compiler,
-        arguments: [small, full],
-    }
-}
 
 impl Traced {
     /// The program and its arguments.
@@ -184,7 +183,7 @@ impl Traced {
                     .args(["-x", "c"])
                     .arg(programs.join("norecord/norecord.c"));
             }
-            printed(compiler.arg("-o").arg(&path).current_dir(&workshop.scratch))?;
+            output_of(compiler.arg("-o").arg(&path).current_dir(&workshop.scratch))?;
         }
         let arguments = workshop.size.pick(self.arguments[0], self.arguments[1]);
         let words = arguments.iter().map(|word| (*word).to_owned());

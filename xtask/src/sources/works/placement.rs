@@ -8,11 +8,12 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use crate::csv::csv_records;
+use crate::output_of;
 use crate::sources::ComparedTable;
 use crate::sources::comparison::{Compared, grouped, number};
-use crate::sources::kept::csv_records;
 use crate::sources::printed::{InTests, Making, Printed};
-use crate::sources::workshop::{Workshop, printed};
+use crate::sources::workshop::Workshop;
 
 /// Tables 2.1 to 2.4 and figures 2.1 to 2.6.
 pub const PLACEMENT: &[Printed] = &[
@@ -199,14 +200,14 @@ fn build(workshop: &Workshop, folder: &Path, name: &str) -> anyhow::Result<()> {
         .args([verb, standard, "-O2", "-g", "-fopenmp"])
         .arg(source);
     build.args(["-o", name, "-lm"]).current_dir(folder);
-    printed(&mut build).map(drop)
+    output_of(&mut build).map(drop)
 }
 
 /// Runs `reuselens` with these words in a folder, and gives what it printed.
 fn in_folder(workshop: &Workshop, folder: &Path, words: &str) -> anyhow::Result<String> {
     let mut run = Command::new(workshop.reuselens()?);
     run.args(words.split_whitespace()).current_dir(folder);
-    printed(run.env("OMP_WAIT_POLICY", "passive"))
+    output_of(run.env("OMP_WAIT_POLICY", "passive"))
 }
 
 fn decisions(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
@@ -326,7 +327,7 @@ fn gains(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
         run.arg("--csv").arg(&csv);
         run.args(["--size", workshop.size.pick("small", "medium")]);
         let names: &[&str] = workshop.size.pick(&["mtrans"], &[]);
-        printed(run.args(names))?;
+        output_of(run.args(names))?;
     }
     let records = csv_records(&fs::read_to_string(&csv)?);
     let titles = [

@@ -7,8 +7,9 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use crate::output_of;
 use crate::sources::printed::Size;
-use crate::sources::workshop::{Workshop, printed};
+use crate::sources::workshop::Workshop;
 
 /// Programs that calculate in floating point.
 const FLOATING: [&str; 7] = [
@@ -71,7 +72,7 @@ pub fn profiles(workshop: &Workshop, suite: PrintedSuite) -> anyhow::Result<Vec<
         .env("REUSELENS", workshop.reuselens()?);
     evaluate.env("PROFILES_ONLY", "1").env("LARGEST", "");
     evaluate.env("PROFILE_OPTIONS", "--granularity 32");
-    printed(evaluate.env("ONLY", names.join(" ")))?;
+    output_of(evaluate.env("ONLY", names.join(" ")))?;
     let list = fs::read_to_string(script)?;
     let of = |name: &&str| {
         let line = list
@@ -105,7 +106,7 @@ fn small(
     };
     let program = folder.join("matmul");
     let source = workshop.root.join("programs/matmul/matmul.c");
-    printed(
+    output_of(
         Command::new("gcc")
             .args(["-O2", "-g"])
             .arg(source)
@@ -120,7 +121,7 @@ fn small(
             run.args(["profile", "-q", "-f", "--by", "path,line"]);
             run.args(["--granularity", "32", "-o"]);
             run.arg(profile.with_extension("")).arg("--").arg(&program);
-            printed(run.args([variant, &size.to_string()]))?;
+            output_of(run.args([variant, &size.to_string()]))?;
         }
         profiles.push(profile);
     }

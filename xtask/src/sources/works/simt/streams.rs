@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use crate::csv::csv_records;
 use crate::sources::comparison::Curve;
-use crate::sources::kept::csv_records;
 use crate::sources::printed::Size;
 use crate::sources::workshop::Workshop;
 
