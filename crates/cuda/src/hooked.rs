@@ -17,14 +17,15 @@ use std::sync::Arc;
 
 use reuselens_gpu_advisor::LaunchContext;
 use reuselens_instrument::{
-    CONTROL_BYTES, COUNT_BYTES, InstrumentOptions, Instrumented, RingControl, RingError,
-    RingStream, SiteCounts, instrument, read_counts, read_ring,
+    COUNT_BYTES, InstrumentOptions, Instrumented, RingControl, RingError, RingStream, SiteCounts,
+    instrument, read_counts, read_ring,
 };
 use reuselens_ptx::{LaunchConfig, Loaded, Options, PtxModule, launch_record};
 use reuselens_warp::{Extent, KernelSite, Launch};
 
 use crate::device::{CudaFault, Device, DeviceVariable, FillValue, KernelLaunch};
 use crate::fatbin::DeviceCode;
+use crate::ring::launch_recorded;
 use crate::status::Status;
 
 /// Alignment of the buffer. Records begin at multiples of 16.
@@ -278,12 +279,8 @@ impl RecordBuffer {
             return Ok(self.launched(module, record, control));
         };
         self.grow(device);
-        let control = RingControl::empty(self.address, self.bytes);
-        device.write(variable, &control.to_bytes())?;
-        device.launch(launch, context)?;
-        let mut bytes = [0; CONTROL_BYTES];
-        device.read_into(variable, &mut bytes)?;
-        let control = RingControl::from_bytes(&bytes);
+        let empty = RingControl::empty(self.address, self.bytes);
+        let control = launch_recorded(device, variable, empty, launch, context)?;
         if control.lost > 0 {
             self.wanted = control.reserved.min(self.limit);
         }

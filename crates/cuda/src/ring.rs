@@ -59,7 +59,7 @@ impl Ring {
         if self.capacity == 0
             && let Err(fault) = self.grow(device, FIRST_BYTES)
         {
-            let used = self.once(device, control, launch, context)?;
+            let used = launch_recorded(device, control, self.empty(), launch, context)?;
             return Ok(RingOutcome {
                 control: used,
                 bytes: Vec::new(),
@@ -72,10 +72,10 @@ impl Ring {
         if let Some(blocks) = repeats {
             self.kept.keep(device, blocks)?;
         }
-        let mut used = self.once(device, control, launch, context)?;
+        let mut used = launch_recorded(device, control, self.empty(), launch, context)?;
         if used.lost > 0 && repeats.is_some() && self.grow(device, used.reserved).is_ok() {
             self.kept.restore(device)?;
-            used = self.once(device, control, launch, context)?;
+            used = launch_recorded(device, control, self.empty(), launch, context)?;
         }
         let lost = (used.lost > 0).then(|| self.why_lost(device, used, repeats.is_some()));
         if used.lost > 0 && repeats.is_none() {
@@ -116,19 +116,8 @@ impl Ring {
         self.kept.give_back(device)
     }
 
-    fn once<D: Device>(
-        &self,
-        device: &mut D,
-        control: u64,
-        launch: &KernelLaunch,
-        context: &LaunchContext,
-    ) -> Result<RingControl, CudaFault> {
-        let empty = RingControl::empty(self.address, self.capacity);
-        device.write(control, &empty.to_bytes())?;
-        device.launch(launch, context)?;
-        let mut used = [0; CONTROL_BYTES];
-        device.read_into(control, &mut used)?;
-        Ok(RingControl::from_bytes(&used))
+    fn empty(&self) -> RingControl {
+        RingControl::empty(self.address, self.capacity)
     }
 
     /// Takes a buffer with room for these bytes in the place of the one that there is.
@@ -143,4 +132,23 @@ impl Ring {
         }
         Ok(())
     }
+}
+
+/// Runs a kernel whose hooks write into the buffer that `empty` names. The variable of its module
+/// is at `variable`. Returns what the variable has afterwards.
+///
+/// # Errors
+/// Those of the launch, and of a device that does not work.
+pub fn launch_recorded<D: Device>(
+    device: &mut D,
+    variable: u64,
+    empty: RingControl,
+    launch: &KernelLaunch,
+    context: &LaunchContext,
+) -> Result<RingControl, CudaFault> {
+    device.write(variable, &empty.to_bytes())?;
+    device.launch(launch, context)?;
+    let mut used = [0; CONTROL_BYTES];
+    device.read_into(variable, &mut used)?;
+    Ok(RingControl::from_bytes(&used))
 }
