@@ -1,18 +1,16 @@
 //! `reuselens gpu bypass`: lets the loads of some warps pass the L1 by.
 
-use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use reuselens::io::AtomicFile;
 use reuselens::units::counted;
-use reuselens_instrument::{BypassWarps, Bypassed, KeptReason, bypass};
+use reuselens_instrument::{BypassWarps, Bypassed, bypass};
 use reuselens_ptx::{readable, without_parameters};
 
-use super::instrument::{read_ptx, shown};
+use super::instrument::{by_reason, read_ptx, shown};
 use crate::exit::Outcome;
+use crate::results::write_whole;
 use crate::say::say;
 
 /// Let the loads of some warps of each block pass the L1 cache by
@@ -49,10 +47,7 @@ impl Args {
             }
         };
         let found = bypass(&text, &warps).with_context(|| self.ptx.display().to_string())?;
-        let mut file = AtomicFile::create(&self.output, self.force)?;
-        file.write_all(found.text.as_bytes())
-            .with_context(|| self.output.display().to_string())?;
-        file.commit()?;
+        write_whole(&self.output, found.text.as_bytes(), self.force)?;
         if !self.quiet {
             self.report(&found)?;
         }
@@ -68,14 +63,9 @@ impl Args {
             some => format!("the first {some} warps of each block use"),
         };
         say!("{}: {warps} the L1 at {rewritten}", self.output.display())?;
-        let mut kept: BTreeMap<KeptReason, Vec<String>> = BTreeMap::new();
-        for load in &found.loads {
-            if let Some(reason) = load.kept {
-                let place = format!("{} in line {}", load.opcode, load.line);
-                kept.entry(reason).or_default().push(place);
-            }
-        }
-        for (reason, places) in kept {
+        let loads = found.loads.iter();
+        let kept = loads.filter_map(|load| Some((load.kept?, load.opcode.as_str(), load.line)));
+        for (reason, places) in by_reason(kept) {
             say!(
                 "  as before at {}: {reason} ({})",
                 places.len(),

@@ -1,17 +1,16 @@
 //! `reuselens gpu instrument`: puts hooks into PTX that write what each warp accesses.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use reuselens::io::AtomicFile;
 use reuselens::units::counted;
-use reuselens_instrument::{HookKind, InstrumentOptions, Instrumented, LeftOutReason, instrument};
+use reuselens_instrument::{HookKind, InstrumentOptions, Instrumented, instrument};
 
 use crate::exit::Outcome;
 use crate::files::{read_text, refuse_source, unreadable};
+use crate::results::write_whole;
 use crate::say::say;
 use crate::shell_words::quoted_words;
 
@@ -57,10 +56,7 @@ impl Args {
             flow: false,
         };
         let found = instrument(&text, &options).with_context(|| self.ptx.display().to_string())?;
-        let mut file = AtomicFile::create(&self.output, self.force)?;
-        file.write_all(found.text.as_bytes())
-            .with_context(|| self.output.display().to_string())?;
-        file.commit()?;
+        write_whole(&self.output, found.text.as_bytes(), self.force)?;
         if !self.quiet {
             self.report(&found)?;
         }
@@ -69,7 +65,9 @@ impl Args {
 
     fn report(&self, found: &Instrumented) -> anyhow::Result<()> {
         say!("{}: hooks at {}", self.output.display(), hooked(found))?;
-        for (reason, places) in by_reason(found) {
+        let left_out = found.left_out.iter();
+        let left_out = left_out.map(|left| (left.reason, left.opcode.as_str(), left.line));
+        for (reason, places) in by_reason(left_out) {
             say!(
                 "  no hooks at {}: {reason} ({})",
                 places.len(),
@@ -144,12 +142,14 @@ fn hooked(found: &Instrumented) -> String {
     }
 }
 
-/// What has no hooks: opcode and line of each, by the reason.
-fn by_reason(found: &Instrumented) -> BTreeMap<LeftOutReason, Vec<String>> {
-    let mut reasons: BTreeMap<LeftOutReason, Vec<String>> = BTreeMap::new();
-    for left in &found.left_out {
-        let place = format!("{} in line {}", left.opcode, left.line);
-        reasons.entry(left.reason).or_default().push(place);
+/// Opcode and line of instructions, by the reason why they stay as they are.
+pub fn by_reason<'a, R: Ord>(
+    instructions: impl Iterator<Item = (R, &'a str, u32)>,
+) -> BTreeMap<R, Vec<String>> {
+    let mut reasons: BTreeMap<R, Vec<String>> = BTreeMap::new();
+    for (reason, opcode, line) in instructions {
+        let place = format!("{opcode} in line {line}");
+        reasons.entry(reason).or_default().push(place);
     }
     reasons
 }
