@@ -5,7 +5,6 @@ mod streams;
 
 use std::collections::BTreeMap;
 
-use reuselens_baselines::BruteForce;
 use reuselens_cuda::Interpreter;
 use reuselens_distance::generate::{Generator, Random, Uniform, Zipf};
 use reuselens_distance::{CountingTree, Engine};
@@ -14,39 +13,12 @@ use reuselens_locality::ExactHistogram;
 use reuselens_ptx::{Ignore, Options};
 use reuselens_units::Distance;
 
-use streams::{items_of, random_items};
+use streams::{distances, items_of, list, random_chunk, random_items};
 
 const MEMORY: u64 = 1 << 26;
 
 fn settings(chunk: u64) -> ExactSettings {
     ExactSettings { chunk: Some(chunk) }
-}
-
-/// The distances of all items, fed in pieces of random sizes.
-fn distances<D: reuselens_cuda::Device>(
-    mut engine: GpuExact<D>,
-    items: &[u64],
-    random: &mut Random,
-) -> Vec<Distance> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < items.len() {
-        let most = [1, 40, 5000][random.below(3) as usize];
-        let end = (at + random.below(most + 1) as usize).min(items.len());
-        engine.feed(&items[at..end]);
-        if engine.is_full() {
-            found.extend(engine.analyse().unwrap());
-        }
-        at = end;
-    }
-    found.extend(engine.finish().unwrap().distances);
-    found
-}
-
-fn list(items: &[u64]) -> Vec<Distance> {
-    let mut distances = vec![Distance::ZERO; items.len()];
-    BruteForce::new().process(items, &mut distances);
-    distances
 }
 
 fn tree(items: &[u64]) -> Vec<Distance> {
@@ -85,13 +57,8 @@ fn distances_equal_an_lru_list_on_random_streams() {
     for seed in 0..540 {
         let mut random = Random::new(seed);
         let items = random_items(&mut random);
-        // Few chunks at most, since each takes many launches.
         let length = items.len() as u64;
-        let chunk = match random.below(3) {
-            0 => length.max(1),
-            1 => 1 + length / 2,
-            _ => 1 + length / 3 + random.below(length / 3 + 1),
-        };
+        let chunk = random_chunk(length, &mut random);
         let engine =
             GpuExact::with_code(any_device(seed), settings(chunk), any_code(seed)).unwrap();
         let found = distances(engine, &items, &mut random);

@@ -2,9 +2,7 @@
 
 mod streams;
 
-use std::num::NonZeroUsize;
-
-use reuselens_baselines::{Adjustment, BlockCount, BruteForce, HpRda, HpRdaSettings};
+use reuselens_baselines::{BlockCount, BruteForce, HpRdaSettings};
 use reuselens_cuda::Interpreter;
 use reuselens_distance::Engine;
 use reuselens_distance::generate::{Generator, Random, Uniform, Zipf};
@@ -13,53 +11,9 @@ use reuselens_locality::ExactHistogram;
 use reuselens_ptx::{Ignore, Options};
 use reuselens_units::Distance;
 
-use streams::random_items;
+use streams::{on_device, on_processor, random_items, random_settings, settings};
 
 const MEMORY: u64 = 1 << 28;
-
-fn settings(chunk: usize, chunks_per_block: usize, blocks: usize) -> HpRdaSettings {
-    HpRdaSettings {
-        chunk,
-        chunks_per_block,
-        blocks,
-        threads: NonZeroUsize::MIN,
-        block_count: BlockCount::Chunks,
-    }
-}
-
-/// The indices of the references that are kept, their merged distances, and the adjustment.
-type Found = (Vec<usize>, Vec<Distance>, Adjustment);
-
-fn on_processor(settings: HpRdaSettings, items: &[u64]) -> Found {
-    let mut rda = HpRda::new(settings);
-    let mut kept = Vec::new();
-    rda.feed(items, &mut kept);
-    let finished = rda.finish();
-    (kept, finished.distances, finished.adjustment)
-}
-
-/// The same, fed in pieces of random sizes.
-fn on_device<D: reuselens_cuda::Device>(
-    mut rda: HpRdaGpu<D>,
-    items: &[u64],
-    random: &mut Random,
-) -> Found {
-    let (mut kept, mut places, mut merged) = (Vec::new(), Vec::new(), Vec::new());
-    let mut at = 0;
-    while at < items.len() {
-        let most = [1, 3, 70, 5000][random.below(4) as usize];
-        let end = (at + random.below(most + 1) as usize).min(items.len());
-        rda.feed(&items[at..end], &mut kept);
-        places.extend(kept.iter().map(|index| at + index));
-        if rda.is_full() {
-            merged.extend(rda.analyse().unwrap());
-        }
-        at = end;
-    }
-    let finished = rda.finish().unwrap();
-    merged.extend(finished.distances);
-    (places, merged, finished.adjustment)
-}
 
 /// A device and code for it, in a random order of blocks and warps for some seeds.
 fn any_rda(seed: u64, settings: HpRdaSettings) -> HpRdaGpu<Interpreter<Ignore>> {
@@ -79,12 +33,7 @@ fn distances_equal_those_of_the_processor_for_random_settings() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let items = random_items(&mut random);
-        let most = [3, 70, 500][random.below(3) as usize];
-        let mut below = |most| 1 + random.below(most) as usize;
-        let settings = HpRdaSettings {
-            block_count: [BlockCount::Chunks, BlockCount::Distinct][below(2) - 1],
-            ..settings(below(most), below(5), below(4))
-        };
+        let settings = random_settings(&mut random);
         let found = on_device(any_rda(seed, settings), &items, &mut random);
         let expected = on_processor(settings, &items);
         assert_eq!(found, expected, "seed {seed}, {settings:?}: {items:?}");

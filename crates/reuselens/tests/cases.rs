@@ -1,13 +1,20 @@
 //! Runs `cases/*.toml` through every exact engine, cut into blocks in several ways.
 
+#[path = "../../cuda-driver/tests/inside/mod.rs"]
+mod inside;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use reuselens::distance::generate::{Generator, Jacobi, Loop, Uniform};
 use reuselens::distance_gpu::{ExactSettings, GpuExact, interpreter};
 use reuselens::engines::{ENGINES, EngineError, by_name};
+use reuselens_cuda::Device;
+use reuselens_cuda_driver::DriverDevice;
 use reuselens_units::Distance;
 use serde::Deserialize;
+
+use inside::inside;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -191,8 +198,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// The engine `gpu` takes whole analyses: here it is run by itself, with chunks of several sizes.
-#[test]
-fn every_case_on_a_device() {
+fn every_case_on<D: Device>(device: impl Fn() -> D) {
     for case in &cases() {
         let items = case.items();
         let length = items.len().max(1) as u64;
@@ -201,12 +207,29 @@ fn every_case_on_a_device() {
         for &chunk in &chunks[..if length > 20_000 { 1 } else { 3 }] {
             let at = format!("{} / gpu / chunks of {chunk}", case.name);
             let settings = ExactSettings { chunk: Some(chunk) };
-            let mut engine = GpuExact::new(interpreter(1 << 28, 2), settings).unwrap();
+            let mut engine = GpuExact::new(device(), settings).unwrap();
             engine.feed(&items);
             let finished = engine.finish().unwrap();
             case.check_distances(&finished.distances, finished.distinct.get(), &at);
         }
     }
+}
+
+#[test]
+fn every_case_on_the_interpreter() {
+    every_case_on(|| interpreter(1 << 28, 2));
+}
+
+/// The driver is that of the stand-in, which a process of its own finds.
+#[test]
+fn every_case_by_a_driver() {
+    inside("cases_inside_of_the_stand_in", "").passes("cases/");
+}
+
+#[test]
+#[ignore = "runs in a process with the stand-in, which another test starts"]
+fn cases_inside_of_the_stand_in() {
+    every_case_on(|| DriverDevice::open(0).unwrap());
 }
 
 #[test]

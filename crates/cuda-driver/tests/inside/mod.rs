@@ -9,7 +9,7 @@ use reuselens_ptx::Options;
 /// The variable that names the case for the process.
 pub const CASE: &str = "REUSELENS_DEVICE_CASE";
 /// Bytes of the interpreter.
-const MEMORY: u64 = 64 << 20;
+const MEMORY: u64 = 256 << 20;
 
 /// The interpreter, as the processes have it.
 pub fn interpreter() -> Interpreter<KernelCounts> {

@@ -1,6 +1,15 @@
-//! Random streams: few items and many, in order and not, with 32 bits and 64.
+//! Random streams: few items and many, in order and not, with 32 bits and 64. And what devices and
+//! an LRU list give for them.
+#![allow(dead_code, reason = "each binary of tests uses a part")]
 
+use std::num::NonZeroUsize;
+
+use reuselens_baselines::{Adjustment, BlockCount, BruteForce, HpRda, HpRdaSettings};
+use reuselens_cuda::Device;
+use reuselens_distance::Engine;
 use reuselens_distance::generate::Random;
+use reuselens_distance_gpu::{GpuExact, HpRdaGpu};
+use reuselens_units::Distance;
 
 /// Lengths around those of warps, rounds, blocks and tiles.
 const BORDERS: [u64; 9] = [1, 2, 31, 32, 33, 255, 256, 257, 512];
@@ -37,4 +46,93 @@ pub fn items_of(length: u64, random: &mut Random) -> Vec<u64> {
         number.wrapping_sub(items / 2).wrapping_mul(stride)
     };
     (0..length).map(|at| item(at, random)).collect()
+}
+
+/// A chunk for a stream of a length: few at most, since each takes many launches.
+pub fn random_chunk(length: u64, random: &mut Random) -> u64 {
+    match random.below(3) {
+        0 => length.max(1),
+        1 => 1 + length / 2,
+        _ => 1 + length / 3 + random.below(length / 3 + 1),
+    }
+}
+
+/// The distances of all items, fed in pieces of random sizes.
+pub fn distances<D: Device>(
+    mut engine: GpuExact<D>,
+    items: &[u64],
+    random: &mut Random,
+) -> Vec<Distance> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < items.len() {
+        let most = [1, 40, 5000][random.below(3) as usize];
+        let end = (at + random.below(most + 1) as usize).min(items.len());
+        engine.feed(&items[at..end]);
+        if engine.is_full() {
+            found.extend(engine.analyse().unwrap());
+        }
+        at = end;
+    }
+    found.extend(engine.finish().unwrap().distances);
+    found
+}
+
+/// The same by an LRU list.
+pub fn list(items: &[u64]) -> Vec<Distance> {
+    let mut distances = vec![Distance::ZERO; items.len()];
+    BruteForce::new().process(items, &mut distances);
+    distances
+}
+
+/// Chunks of some references, chunks for a block, and blocks; on one thread.
+pub fn settings(chunk: usize, chunks_per_block: usize, blocks: usize) -> HpRdaSettings {
+    HpRdaSettings {
+        chunk,
+        chunks_per_block,
+        blocks,
+        threads: NonZeroUsize::MIN,
+        block_count: BlockCount::Chunks,
+    }
+}
+
+/// The indices of the references that are kept, their merged distances, and the adjustment.
+pub type Found = (Vec<usize>, Vec<Distance>, Adjustment);
+
+/// HP-RDA on the processor.
+pub fn on_processor(settings: HpRdaSettings, items: &[u64]) -> Found {
+    let mut rda = HpRda::new(settings);
+    let mut kept = Vec::new();
+    rda.feed(items, &mut kept);
+    let finished = rda.finish();
+    (kept, finished.distances, finished.adjustment)
+}
+
+/// The same on a device, fed in pieces of random sizes.
+pub fn on_device<D: Device>(mut rda: HpRdaGpu<D>, items: &[u64], random: &mut Random) -> Found {
+    let (mut kept, mut places, mut merged) = (Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < items.len() {
+        let most = [1, 3, 70, 5000][random.below(4) as usize];
+        let end = (at + random.below(most + 1) as usize).min(items.len());
+        rda.feed(&items[at..end], &mut kept);
+        places.extend(kept.iter().map(|index| at + index));
+        if rda.is_full() {
+            merged.extend(rda.analyse().unwrap());
+        }
+        at = end;
+    }
+    let finished = rda.finish().unwrap();
+    merged.extend(finished.distances);
+    (places, merged, finished.adjustment)
+}
+
+/// Chunks of a reference to some hundred, for some threads and blocks.
+pub fn random_settings(random: &mut Random) -> HpRdaSettings {
+    let most = [3, 70, 500][random.below(3) as usize];
+    let mut below = |most| 1 + random.below(most) as usize;
+    HpRdaSettings {
+        block_count: [BlockCount::Chunks, BlockCount::Distinct][below(2) - 1],
+        ..settings(below(most), below(5), below(4))
+    }
 }
