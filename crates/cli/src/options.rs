@@ -242,7 +242,7 @@ impl Analysis {
         }
         if self.device.is_some() && !self.has_kernels() {
             return Err(Usage(format!(
-                "--device is for CUDA programs and the engines gpu and hp-rda-gpu, and '{engine}' runs on the processor; leave it out, or take --engine gpu"
+                "--device is for the engines gpu and hp-rda-gpu, and for programs that use CUDA (--cuda says that one does); --engine is {engine}; leave it out, or take --engine gpu"
             )));
         }
         if self.disable_adjusting && !["hp-rda", "hp-rda-gpu"].contains(&engine) {
@@ -369,7 +369,7 @@ pub fn format(text: &str) -> Result<String, String> {
 }
 
 /// A number of accesses or items: digits, with `k`, `M` or `G` (`K`, `m`, `g`) for a thousand, a
-/// million, a billion, and then with a fraction: `1.5M`.
+/// million, a billion, and then with a fraction: `1.5M`. Commas may group digits by three.
 pub fn number(text: &str) -> Result<u64, String> {
     let units = [
         (['k', 'K'], 1_000),
@@ -380,6 +380,11 @@ pub fn number(text: &str) -> Result<u64, String> {
         .iter()
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (digits, size) = unit.unwrap_or((text, 1_u64));
+    if !is_grouped(digits) {
+        return Err(format!(
+            "'{text}' is no whole number above 0: this takes one number, whose digits commas group by three (4,000,000); write for instance 4M or 4000000"
+        ));
+    }
     let digits = digits.replace(['_', ','], "");
     let number = times(&digits, size).filter(|number| *number > 0);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -391,6 +396,15 @@ pub fn number(text: &str) -> Result<u64, String> {
             }
         },
     )
+}
+
+/// Whether commas are only where they group digits by three, so that a list is no number.
+fn is_grouped(digits: &str) -> bool {
+    let whole = digits.split_once('.').map_or(digits, |(whole, _)| whole);
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default().len();
+    let is_list = whole.contains(',') && !(1..=3).contains(&first);
+    !is_list && groups.all(|group| group.len() == 3)
 }
 
 /// `digits` times `size`, if that is an integer.

@@ -245,11 +245,22 @@ fn engines_on_a_device_are_refused_without_one() {
     let on_processor = ["analyze", "abc.txt", "--device", "interpreter"];
     let done = place.run(&on_processor).fails(2);
     done.says(&[
-        "--device is for CUDA programs and the engines gpu and hp-rda-gpu",
-        "'auto'",
+        "--device is for the engines gpu and hp-rda-gpu",
+        "--engine is auto",
         "--engine gpu",
     ]);
-    assert_eq!(place.files(), ["abc.txt"]);
+    // A list is no number, whose digits commas group.
+    for list in ["1,2", "16,64", "1,0000", ",5", "1,"] {
+        let words = ["analyze", "abc.txt", "--engine", "hp-rda", "--chunk", list];
+        place.run(&words).fails(2).says(&["takes one number"]);
+    }
+    let words = [
+        "analyze", "abc.txt", "--engine", "hp-rda", "--chunk", "1,024",
+    ];
+    place
+        .run(&[&words[..], &["-o", "grouped"]].concat())
+        .succeeds();
+    assert_eq!(place.files(), ["abc.txt", "grouped.rlprof"]);
 }
 
 #[test]
