@@ -8,6 +8,11 @@ pub enum InstrumentError {
     /// The text is no PTX.
     #[error(transparent)]
     Ptx(#[from] PtxError),
+    /// There is no `.version` in the text.
+    #[error(
+        "this is no PTX, which begins with `.version`; give what a compiler makes of CUDA C++ by `-ptx` (nvcc) or `-S --cuda-device-only` (clang)"
+    )]
+    NotPtx,
     /// A body or a statement without an end.
     #[error("line {line}: this {what} has no end; give the complete PTX")]
     NoEnd {
@@ -16,7 +21,7 @@ pub enum InstrumentError {
         /// What has no end.
         what: &'static str,
     },
-    /// No `.version`, or one that has no `activemask`.
+    /// A `.version` that has no `activemask`.
     #[error(
         "PTX of version {found} has no `activemask`, which hooks need; make PTX of version 6.2 or later (CUDA 9.2)"
     )]

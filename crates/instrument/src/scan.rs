@@ -17,8 +17,8 @@ pub struct ScannedModule<'a> {
     pub files: BTreeMap<u64, &'a str>,
     /// What `.target` names first; empty without one.
     pub target: &'a str,
-    /// What `.version` says; none without one.
-    pub version: Option<&'a str>,
+    /// What `.version` says.
+    pub version: &'a str,
     /// What `.address_size` says; 64 without one.
     pub address_size: &'a str,
     /// Where a variable can be declared: after the directives at the head.
@@ -38,14 +38,14 @@ pub struct ScannedBody<'a> {
 /// Finds the functions of a file.
 ///
 /// # Errors
-/// A function or statement without an end.
+/// A text without `.version`, or a function or statement without an end.
 pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentError> {
     let mut found = ScannedModule {
         bodies: Vec::new(),
         declared: Vec::new(),
         files: BTreeMap::new(),
         target: "",
-        version: None,
+        version: "",
         address_size: "64",
         head: 0,
     };
@@ -54,7 +54,7 @@ pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentErr
     while word(next).kind != TokenKind::End {
         match word(next).text {
             ".version" => {
-                found.version = Some(word(next + 1).text);
+                found.version = word(next + 1).text;
                 found.head = word(next + 1).end;
                 next += 2;
             }
@@ -81,6 +81,9 @@ pub fn scan<'a>(tokens: &[Token<'a>]) -> Result<ScannedModule<'a>, InstrumentErr
             ".entry" | ".func" => next = function(tokens, next, &mut found)?,
             _ => next += 1,
         }
+    }
+    if found.version.is_empty() {
+        return Err(InstrumentError::NotPtx);
     }
     Ok(found)
 }
@@ -163,8 +166,7 @@ fn function<'a>(
 }
 
 /// `activemask` is there since 6.2.
-fn check_version(version: Option<&str>) -> Result<(), InstrumentError> {
-    let found = version.unwrap_or("that is not given");
+fn check_version(found: &str) -> Result<(), InstrumentError> {
     let numbers = found.split_once('.');
     let parsed = numbers.and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
     match parsed {
@@ -184,5 +186,24 @@ fn old_target(target: &str) -> Result<(), InstrumentError> {
             found: target.to_owned(),
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_ptx::tokens;
+
+    use super::*;
+
+    #[test]
+    fn what_has_no_version_is_no_ptx() {
+        for text in ["", "1 2 3", "__global__ void scale(float *a) { a[0] = 2; }"] {
+            let tokens = tokens(text).unwrap();
+            assert_eq!(
+                scan(&tokens).unwrap_err(),
+                InstrumentError::NotPtx,
+                "{text}"
+            );
+        }
     }
 }
