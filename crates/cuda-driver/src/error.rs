@@ -5,7 +5,7 @@
 pub enum DriverError {
     /// The library cannot be opened.
     #[error(
-        "there is no CUDA driver: {why}; install the driver of NVIDIA for this GPU, and look with \
+        "there is no CUDA driver: {why}; install the driver of NVIDIA for the GPU, and look with \
          nvidia-smi whether it works"
     )]
     NoLibrary {

@@ -39,7 +39,8 @@ pub enum GpuDistanceError {
 /// What to do where a chunk does not fit.
 fn advice(most: u64) -> String {
     match most {
-        0 => "; free some of it, or take --engine counting".to_owned(),
+        0 => "; raise --memory-limit, of which an interpreted device has a fourth, ask for smaller chunks, or take --engine counting"
+            .to_owned(),
         most => format!("; ask for chunks of {most} at most, or take --engine counting"),
     }
 }

@@ -64,7 +64,7 @@ pub const ENGINES: &[EngineInfo] = &[
     },
     EngineInfo {
         name: "gpu",
-        summary: "dominance counting by CUDA kernels, in chunks that a GPU has memory for; needs --device",
+        summary: "dominance counting by CUDA kernels, in chunks that a device has memory for: a GPU, or the interpreter if --device names it",
         exact: true,
         source: "Bennett & Kruskal 1975; Bentley 1980, section 2",
     },
@@ -82,7 +82,7 @@ pub const ENGINES: &[EngineInfo] = &[
     },
     EngineInfo {
         name: "hp-rda-gpu",
-        summary: "hp-rda by CUDA kernels, as it was published: the same distances; needs --device",
+        summary: "hp-rda by CUDA kernels, as it was published: the same distances",
         exact: false,
         source: "Cui, Yi, Xue, Wang, Yang & Feng 2012",
     },

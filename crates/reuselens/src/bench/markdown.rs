@@ -17,10 +17,16 @@ impl Report {
             "{}; {}; {} thread; ",
             self.processor, self.simd, self.threads
         );
+        let in_chunks = self.streams.iter().flat_map(|heat| &heat.timings);
+        let by_the_clock = if in_chunks.into_iter().any(|timing| !timing.steps.is_empty()) {
+            " (time on the wall for hp-rda on several threads, and for engines on a device)"
+        } else {
+            ""
+        };
         let how = match &self.long {
             Some(_) => "one run".to_owned(),
             None => format!(
-                "processor time, median of {} runs (1 of those that take over 5 s); histograms of all engines of a stream are equal",
+                "processor time{by_the_clock}, median of {} runs (1 of those that take over 5 s); exact engines of a stream have equal histograms",
                 self.repetitions
             ),
         };
