@@ -34,8 +34,9 @@ use workshop::Workshop;
 
 const USAGE: &str = "\
 usage: cargo xtask sources [OPTION...] [ID...]
-makes the tables and figures of the sources, all or those whose ids begin so, and docs/sources.md
-  --list          show the ids and headings
+makes the tables and figures of the sources, and docs/sources.md: all, or those that are named by
+their ids (hp_rda.figure14) or as a work's (hp_rda)
+  --list          show works, ids and headings
   --page          make docs/sources.md and the pictures of what is kept, and run nothing
   --small         make those that tests make, at their small size, into a folder of the build
   --out FOLDER    write sources.md and the folder sources there, and not into docs/
@@ -46,6 +47,7 @@ makes the tables and figures of the sources, all or those whose ids begin so, an
 /// What the words of the command line ask for.
 #[derive(Debug, Default)]
 struct Wanted {
+    helps: bool,
     lists: bool,
     page_only: bool,
     is_small: bool,
@@ -62,11 +64,13 @@ struct Wanted {
 /// If words are wrong, or an item cannot be made: then after all others have been made.
 pub fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let wanted = Wanted::read(words)?;
+    if wanted.helps {
+        println!("{USAGE}");
+        return Ok(());
+    }
     let items: Vec<&Printed> = chosen(&wanted.ids)?;
     if wanted.lists {
-        for item in items {
-            println!("{:24} {}", item.id, item.heading);
-        }
+        list(&items);
         return Ok(());
     }
     let size = if wanted.is_small {
@@ -109,6 +113,7 @@ impl Wanted {
                 "--out" => wanted.out = Some(folder()?),
                 "--data" => wanted.data = Some(folder()?),
                 "--built" => wanted.built = Some(folder()?),
+                "--help" | "-h" => wanted.helps = true,
                 option if option.starts_with('-') => bail!("no option {option}\n{USAGE}"),
                 id => wanted.ids.push(id.to_owned()),
             }
@@ -117,18 +122,40 @@ impl Wanted {
     }
 }
 
-/// The items whose ids begin with one of these words; all without any.
+/// The items with these ids, and those of works with these ids; all without any.
 fn chosen(ids: &[String]) -> anyhow::Result<Vec<&'static Printed>> {
     let all = || WORKS.iter().flat_map(|work| work.items());
     for id in ids {
         ensure!(
-            all().any(|item| item.id.starts_with(id)),
-            "no id begins with `{id}`; `cargo xtask sources --list` shows them"
+            all().any(|item| is_named(item, id)),
+            "nothing has the id `{id}`; `cargo xtask sources --list` shows ids"
         );
     }
-    let is_chosen =
-        |item: &&Printed| ids.is_empty() || ids.iter().any(|id| item.id.starts_with(id));
+    let is_chosen = |item: &&Printed| ids.is_empty() || ids.iter().any(|id| is_named(item, id));
     Ok(all().filter(is_chosen).collect())
+}
+
+/// Whether `id` is that of an item, or of its work.
+fn is_named(item: &Printed, id: &str) -> bool {
+    let of_work = item.id.strip_prefix(id);
+    of_work.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        && (item.id == id || WORKS.iter().any(|work| work.id == id))
+}
+
+/// Prints ids and headings below the titles of their works.
+fn list(items: &[&Printed]) {
+    for work in WORKS {
+        let mut of_work = items
+            .iter()
+            .filter(|item| is_named(item, work.id))
+            .peekable();
+        if of_work.peek().is_some() {
+            println!("{}", work.title);
+        }
+        for item in of_work {
+            println!("  {:32} {}", item.id, item.heading);
+        }
+    }
 }
 
 /// Makes an item and keeps it below `folder`.

@@ -11,9 +11,10 @@ const COLUMNS: usize = 100;
 const HEAD: &str = "\
 `cargo xtask sources` makes this page: for each table and figure of the works that this project
 implements, ours beside what is printed. Nothing here is written by hand but the sentences on how and
-why. `cargo xtask sources ID…` makes some items anew (or all of a work: `cargo xtask sources simt`),
-and keeps the others; `--list` shows ids, `--data FOLDER` names inputs that are not in the
-repository. Each table is also a file, `sources/ID.csv`.
+why. `cargo xtask sources hp_rda.figure14` makes one item anew, `cargo xtask sources hp_rda` all of a
+work, and both keep the others; `--list` shows ids. `--data FOLDER` names inputs that are not in the
+repository: `b17.bench` (`kernels/thesis/README.md`) and a folder `graphs`. Each table is also a file,
+`sources/ID.csv`. Each item has the machine and the commit that it was made at.
 
 An empty cell is a value that is not printed (most figures of the sources have no numbers), or one
 that our runs do not give. What cannot be made has a reason in its place.";

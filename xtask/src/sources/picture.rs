@@ -207,11 +207,16 @@ fn bars(heading: &str, table: &ComparedTable) -> Option<String> {
             bar(&mut svg, &scale, y + BAR, COLORS[1], &cell.published);
         }
     }
-    legend(
-        &mut svg,
-        (left, panel * shown.len() as f64 + 18.0),
-        &["ours", "printed"],
-    );
+    let is_printed = |index: &usize| {
+        let mut rows = table.rows.iter();
+        rows.any(|row| number(&row.values[*index].published).is_some())
+    };
+    let names = if shown.iter().any(is_printed) {
+        &["ours", "printed"][..]
+    } else {
+        &["ours"]
+    };
+    legend(&mut svg, (left, panel * shown.len() as f64 + 18.0), names);
     Some(svg + "</svg>\n")
 }
 
@@ -328,5 +333,11 @@ mod tests {
         assert!(svg.contains("b &amp; c"));
         // The ground, two bars and two squares of the legend.
         assert_eq!(svg.matches("<rect").count(), 5);
+        assert!(svg.contains(">printed<"));
+        table.rows[1].values[0].published.clear();
+        let svg = draw("Table", &table).unwrap();
+        // The ground, a bar and its square.
+        assert_eq!(svg.matches("<rect").count(), 3);
+        assert!(!svg.contains(">printed<"));
     }
 }

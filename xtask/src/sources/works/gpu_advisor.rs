@@ -55,7 +55,7 @@ pub const GPU_ADVISOR: &[Printed] = &[
                   by instructions",
         making: Making::Runs {
             how: "Requests of warps by the number of lines of 128 bytes (Kepler) or 32 bytes (Pascal) \
-                  that they access, in percent.",
+                  that they access: under `1 %` is the percentage of those that access one line.",
             make: lines_touched,
             in_tests: InTests::LeftOut,
         },
