@@ -30,11 +30,12 @@ use reuselens_report::{GpuRun, HostAccesses, KernelRow, ShownProfile, kernels_te
 use reuselens_warp::file::WarpWriter;
 
 use crate::arithmetic::{ArithmeticFile, WithArithmetic};
-use crate::commands::profile::{HostCapture, failed_beside, program_name, status};
+use crate::commands::profile::{HostCapture, program_name};
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::metered::MeteredSink;
 use crate::output::{Show, color, numbered, terminal_width};
+use crate::program_status::StatusOptions;
 use crate::say::{say, tell};
 use crate::sources::ProfileOrigin;
 pub use applies::refuse_unused;
@@ -206,8 +207,8 @@ pub struct CudaProgram<'a> {
     pub command: &'a [OsString],
     /// Print no table.
     pub quiet: bool,
-    /// End with the program's exit status.
-    pub pass_status: bool,
+    /// Which exit code the command has.
+    pub status: StatusOptions,
     /// Kernels in the table.
     pub top: usize,
 }
@@ -308,7 +309,10 @@ impl CudaProgram<'_> {
             let options = arguments.run.options(true);
             CudaServer::start(self.device(watch, &arguments.run, options))?
         };
+        let then_stop = capture.stops_program();
         let (profile, ended) = capture.run(server.environment().to_vec())?;
+        let codes = profile.warnings.iter().map(|warning| warning.code.as_str());
+        let status = self.status.unless_stopped(then_stop, codes);
         let (refused, ledger, device) = server.finish();
         warn(&refused);
         warn_of_selection(device.selection(), device.unseen_skipped());
@@ -329,7 +333,8 @@ impl CudaProgram<'_> {
             unanalysed_launches,
             ..results::named(self.line(), kernels, ledger)
         };
-        self.end(results.finish(run, show), ended)
+        let this = CudaProgram { status, ..*self };
+        this.end(results.finish(run, show), ended)
     }
 
     /// The command, as one line.
@@ -375,7 +380,7 @@ impl CudaProgram<'_> {
         let (path, records) = match write_records(records, numbered_name) {
             Ok((None, records)) => (path, records),
             Ok((Some(path), records)) => (path, records),
-            Err(error) => return failed_beside(error, &name, ended, self.pass_status),
+            Err(error) => return self.status.failed_beside(error, &name, ended),
         };
         operations.finish(self.quiet)?;
         if !self.quiet {
@@ -474,14 +479,14 @@ impl CudaProgram<'_> {
             Ok(()) => Ok(self.code(ended)),
             Err(error) => {
                 let name = program_name(self.command);
-                failed_beside(error, &name, ended, self.pass_status)
+                self.status.failed_beside(error, &name, ended)
             }
         }
     }
 
     fn code(&self, ended: ProcessEnd) -> ExitCode {
         let name = program_name(self.command);
-        status(&name, ended, self.pass_status, !self.quiet)
+        self.status.code(&name, ended, !self.quiet)
     }
 }
 

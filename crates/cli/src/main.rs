@@ -21,6 +21,7 @@ mod metered;
 mod options;
 mod output;
 mod part;
+mod program_status;
 mod progress;
 mod ranking;
 mod refused;

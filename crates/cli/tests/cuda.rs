@@ -264,7 +264,7 @@ fn error_of_a_kernel_reaches_the_program_and_a_warning_names_the_line() {
     let Some(place) = compiled(&["-cudart", "shared"]) else {
         return;
     };
-    let arguments = ["profile", "--pass-status", "--", "./scale", "far"];
+    let arguments = ["profile", "--", "./scale", "far"];
     let done = place.run(&arguments).ends_with(1);
     // The object is the one that the access missed, with the line that allocates it.
     let done = done.prints(&[
@@ -411,7 +411,7 @@ fn kernel_that_goes_on_after_bad_accesses_has_a_finding_for_each_line() {
         "more",
     ]);
     stops
-        .succeeds()
+        .ends_with(1)
         .prints(&["an illegal memory access was encountered"]);
 }
 

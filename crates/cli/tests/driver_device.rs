@@ -16,7 +16,7 @@ const CASE: &str = "REUSELENS_DEVICE_CASE";
 fn profile(case: &str) -> (Option<i32>, String) {
     let place = Place::new();
     let own = std::env::current_exe().unwrap();
-    let mut profile = place.command(&["profile", "--cuda", "--pass-status", "-o", "case", "--"]);
+    let mut profile = place.command(&["profile", "--cuda", "-o", "case", "--"]);
     let done = profile
         .arg(own)
         .args([

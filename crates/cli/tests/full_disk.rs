@@ -100,10 +100,10 @@ fn command_whose_file_is_full_waits_for_the_program_and_keeps_its_status() {
     // It has its output and its status long after the limit is reached.
     let long = "sh -c './random; echo after; exit 7'";
     for (verb, program, options, code) in [
-        ("profile", short, "", 1),
-        ("profile", short, "--pass-status", 7),
-        ("record", short, "", 1),
-        ("record", long, "--pass-status", 7),
+        ("profile", short, "--ignore-status", 1),
+        ("profile", short, "", 7),
+        ("record", short, "--ignore-status", 1),
+        ("record", long, "", 7),
     ] {
         let words = format!("{verb} -q -f {options} -o run.rltrace -- {program}");
         let said = ["cannot write", "File too large", "sh exited with status 7"];

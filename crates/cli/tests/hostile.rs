@@ -15,7 +15,7 @@ const LIMIT: &str = "60";
 fn run(place: &Place, verb: &str, program: &str, seed: u32) -> (ExitStatus, String) {
     let words = ["-k", LIMIT, LIMIT, env!("CARGO_BIN_EXE_reuselens"), verb];
     let seed = seed.to_string();
-    let rest = ["-f", "-o", "run", "--", program, &seed];
+    let rest = ["-f", "--ignore-status", "-o", "run", "--", program, &seed];
     let done = Command::new("timeout")
         .args(words)
         .args(rest)

@@ -212,7 +212,8 @@ fn kill_once(
             tally.nothing += 1;
             return true;
         }
-        assert_eq!(code, Some(0), "{case:?}: {told}");
+        // One that had come to its end before the signal ended with 0.
+        assert!([Some(0), Some(128 + 9)].contains(&code), "{case:?}: {told}");
     }
     check(place, case, (made.iter().sum(), done), tally);
     true

@@ -34,7 +34,7 @@ fn with_driver(command: &mut Command) -> (Done, usize) {
 fn both(place: &Place, program: &str, arguments: &[&str]) -> [Value; 2] {
     let path = format!("./{program}");
     let words = |output, more: &[&'static str]| {
-        let words = [&["profile", "-f", "--pass-status", "-o", output], more].concat();
+        let words = [&["profile", "-f", "-o", output], more].concat();
         [words, vec!["--", &path], arguments.to_vec()].concat()
     };
     place.run(&words("plain", &[])).succeeds();
@@ -127,16 +127,7 @@ fn with_fake(place: &Place, device: &str, others: &[(&str, Option<&str>)]) -> Op
     // Blocks of up to as many threads.
     let attribute = ("cuFuncGetAttribute", Some("*to = 1024;"));
     let fake = Fake::with(&[others, &[attribute]].concat())?;
-    let words = [
-        "profile",
-        "--device",
-        device,
-        "--pass-status",
-        "-fo",
-        "run",
-        "--",
-        "./add",
-    ];
+    let words = ["profile", "--device", device, "-fo", "run", "--", "./add"];
     let mut command = place.command(&words);
     Some(Done::of(command.env("LD_LIBRARY_PATH", fake.folder())))
 }

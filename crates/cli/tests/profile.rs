@@ -103,7 +103,7 @@ fn early_exit_loses_no_accesses() {
         place.counts_are_exact(&[], &[&program, how]);
         let (_, json) = place.profile(&[], &[&program, how]);
         assert_eq!(json.0["outcome"]["exit"], 3, "{how}");
-        let words = ["profile", "-q", "-f", "--pass-status", "--", &program, how];
+        let words = ["profile", "-q", "-f", "--", &program, how];
         place.run(&words).ends_with(3);
     }
 }
@@ -121,10 +121,10 @@ fn crash_is_reported_and_loses_no_accesses() {
         place.counts_are_exact(&[], &[&program, how]);
         let (_, json) = place.profile(&[], &[&program, how]);
         assert_eq!(json.0["outcome"]["signal"], signal, "{how}");
-        let words = ["profile", "-f", "--pass-status", "--", &program, how];
+        let words = ["profile", "-f", "--", &program, how];
         let done = place.run(&words).ends_with(128 + signal);
         done.prints(&[&format!("{name} ended the program")]);
-        let words = ["profile", "-qf", "--", &program, how];
+        let words = ["profile", "-qf", "--ignore-status", "--", &program, how];
         let done = place.run(&words).succeeds();
         done.says(&[&format!("was ended by {name}")]);
     }
@@ -977,7 +977,7 @@ fn memory_limit_stops_the_run_and_keeps_the_counts() {
     assert_eq!(json.0["outcome"]["incomplete"], reason);
     assert!(done.err.contains("the analysis stopped after"), "{done:?}");
     // The program goes on unseen; how it ended is known still.
-    let exact = ["--engine", "counting", "--pass-status"];
+    let exact = ["--engine", "counting"];
     let words = [&["profile", "-f"], &limit[..], &exact, &["--", "sh", "-c"]].concat();
     let failing = ["./count 100000 3; exit 3"];
     let done = place.run(&[&words[..], &failing].concat()).ends_with(3);
@@ -1056,7 +1056,7 @@ fn signals_to_end_reach_the_program_and_leave_a_report() {
             let mut child = begun(&place, &options, &[&program]);
             kill(&child, signal);
             let status = child.wait().unwrap();
-            assert!(status.success(), "{signal} {way}: {status}");
+            assert_eq!(status.code(), Some(128 + number), "{signal} {way}");
             let json = place.json("x.json");
             assert_eq!(json.0["outcome"]["signal"], number, "{way}");
             let accesses = json.object("cells");
@@ -1068,16 +1068,16 @@ fn signals_to_end_reach_the_program_and_leave_a_report() {
             }
         }
     }
-    let mut child = begun(&place, &["--pass-status"], &[&program]);
+    let mut child = begun(&place, &["--ignore-status"], &[&program]);
     kill(&child, "-TERM");
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(child.wait().unwrap().success());
     // One who stays is killed, when that is asked for once more.
     let mut child = begun(&place, &["--json", "x.json"], &[&program, "stay"]);
     kill(&child, "-TERM");
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert!(child.try_wait().unwrap().is_none(), "the program stays");
     kill(&child, "-TERM");
-    assert!(child.wait().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
     assert_eq!(place.json("x.json").0["outcome"]["signal"], 9);
     let files = place.files();
     let ours = [

@@ -49,7 +49,8 @@ fn threads_forks_and_crashes_are_recorded_completely() {
         &["./forking"],
         &["./crash", "kill"],
     ] {
-        let words = [&["record", "-q", "-f", "-o", "run.rltrace", "--"], command].concat();
+        let words = "record -q -f --ignore-status -o run.rltrace --";
+        let words: Vec<&str> = words.split(' ').chain(command.iter().copied()).collect();
         let done = place.run(&words).succeeds();
         for kind in ["loads", "stores"] {
             let options = [
@@ -109,27 +110,35 @@ fn one_trace_serves_every_granularity_and_filter() {
 }
 
 #[test]
-fn the_status_is_passed_on_only_when_asked_for() {
+fn program_that_fails_gives_its_status_unless_it_is_ignored() {
     let place = Place::new();
     place.build("count/crash.c", &[]);
     place.build("count/exit_middle.c", &[]);
-    place
-        .run(&["record", "-q", "--", "./exit_middle"])
-        .succeeds();
+    for (options, exit, abort) in [
+        ("-q", 3, 134),
+        ("--randomise", 3, 134),
+        ("--ignore-status", 0, 0),
+    ] {
+        let words = ["record", "-f", options, "--", "./exit_middle"];
+        let done = place.run(&words).ends_with(exit);
+        let says_how = done.err.contains("exit_middle exited with status 3");
+        assert_eq!(says_how, options != "-q", "{done:?}");
+        place
+            .run(&["record", "-f", options, "--", "./crash", "abort"])
+            .ends_with(abort)
+            .says(&["crash was ended by SIGABRT"]);
+        // Both traces are complete.
+        for trace in ["exit_middle.rltrace", "crash.rltrace"] {
+            place.run(&["analyze", "-qf", trace]).succeeds();
+        }
+    }
+    // The name that the default had when it was an option.
     place
         .run(&["record", "-qf", "--pass-status", "--", "./exit_middle"])
         .ends_with(3);
-    place
-        .run(&["record", "-q", "--", "./crash", "abort"])
-        .succeeds()
-        .says(&["crash was ended by SIGABRT"]);
-    place
-        .run(&["record", "-f", "--", "./exit_middle"])
-        .succeeds()
-        .says(&["exit_middle exited with status 3"]);
-    place
-        .run(&["record", "-qf", "--pass-status", "--", "./crash", "abort"])
-        .ends_with(134);
+    let both = ["--pass-status", "--ignore-status"];
+    let words = [&["record", "-qf"], &both[..], &["--", "./exit_middle"]].concat();
+    place.run(&words).fails(2);
 }
 
 #[test]
@@ -377,7 +386,7 @@ fn an_interrupt_ends_the_program_and_completes_the_trace() {
         let whom = format!("{group}{}", child.id());
         let sent = Command::new("kill").args([signal, "--", &whom]).status();
         assert!(sent.unwrap().success());
-        assert!(child.wait().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(128 + number));
         place
             .run(&["analyze", "-q", "run.rltrace", "--json", "run.json"])
             .succeeds();

@@ -698,7 +698,7 @@ fn fork_waits_for_no_thread_that_waits_for_the_loader() {
         &["-O1", "-g", "-pthread", "fork.c", "-o", "fork", "-ldl"],
     );
     let words = ["profile", "-q", "-f", "-o", "p", "--", "./fork"];
-    place.run(&words).succeeds();
+    place.run(&words).ends_with(9);
     let words = [
         "place",
         "p.rlprof",

@@ -43,7 +43,7 @@ def profile(folder, *arguments):
     # CuPy keeps what it has compiled, by the text and the architecture.
     environment = dict(os.environ, CUPY_CACHE_DIR=str(folder), NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS="0")
     done = subprocess.run(
-        [REUSELENS, "profile", "--pass-status", "--json", "run.json", "--", sys.executable, *arguments],
+        [REUSELENS, "profile", "--json", "run.json", "--", sys.executable, *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use reuselens::AnalysisOptions;
 use reuselens::capture::{Launch, Running};
@@ -19,6 +18,7 @@ use crate::exit;
 use crate::interrupt;
 use crate::options::{Analysis, CaptureWay, KernelDevice};
 use crate::output::{Results, Show};
+use crate::program_status::StatusOptions;
 use crate::progress::Meter;
 use crate::say::tell;
 use crate::sources::ProfileOrigin;
@@ -39,9 +39,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// End with the program's exit status
-    #[arg(long)]
-    pass_status: bool,
+    #[command(flatten)]
+    status: StatusOptions,
 
     /// Leave the randomisation of addresses on (runs then differ a little)
     #[arg(long)]
@@ -79,12 +78,14 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)
             .map_err(|error| exit::without_force(error, &self.command))?;
         let (profile, ended) = way.run(Vec::new())?;
+        let codes = profile.warnings.iter().map(|warning| warning.code.as_str());
+        let status = self.status.unless_stopped(self.control.then_stop, codes);
         let shown = ShownProfile::new(&profile);
         let rendered = self.show.render(&shown, &name, ProfileOrigin::RanHere)?;
         let again = "change something, profile again";
         match results.finish(&shown, &rendered, &self.show, again) {
-            Ok(()) => Ok(status(&name, ended, self.pass_status, false)),
-            Err(error) => failed_beside(error, &name, ended, self.pass_status),
+            Ok(()) => Ok(status.code(&name, ended, false)),
+            Err(error) => status.failed_beside(error, &name, ended),
         }
     }
 
@@ -98,7 +99,7 @@ impl Args {
         let program = CudaProgram {
             command: &self.command,
             quiet: self.show.quiet,
-            pass_status: self.pass_status,
+            status: self.status,
             top: self.show.top,
         };
         let output = self.output.as_deref();
@@ -185,6 +186,11 @@ pub struct HostCapture {
 }
 
 impl HostCapture {
+    /// Whether a limit on the recording ends the program too.
+    pub fn stops_program(&self) -> bool {
+        self.launch.control.then_stop
+    }
+
     /// Runs the program to its end with these variables in its environment, and analyses it.
     pub fn run(
         self,
@@ -262,58 +268,4 @@ pub fn program_name(command: &[OsString]) -> String {
     let script = python_name(program, arguments);
     let name = script.as_deref().or(program.file_name());
     name.map_or_else(|| "program".to_owned(), text_of)
-}
-
-/// The program's own exit status, if it is to be passed on. Prints on standard error which signal
-/// ended the program and, if no report does (`tell`), that it failed.
-pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode {
-    match ended {
-        ProcessEnd::Signal(signal) => {
-            let signal = signal_name(signal);
-            tell!("reuselens: {name} was ended by {signal}; what was recorded until then is here");
-        }
-        ProcessEnd::Exit(status) if status != 0 && tell => {
-            tell!("reuselens: {name} exited with status {status}");
-        }
-        _ => {}
-    }
-    if pass {
-        return ExitCode::from(exit_status(ended));
-    }
-    ExitCode::SUCCESS
-}
-
-/// The exit status of a program as shells have it: 128 plus the number of the signal that ended it.
-fn exit_status(ended: ProcessEnd) -> u8 {
-    match ended {
-        ProcessEnd::Exit(status) => (status & 0xff) as u8,
-        ProcessEnd::Signal(signal) => (128 + (signal & 0x7f)) as u8,
-        ProcessEnd::Unknown => 0,
-    }
-}
-
-/// The end of a command that failed while its program ran to its end: prints how the program ended
-/// if that was not well. Its exit status is passed on if it is one of a failure too.
-pub fn failed_beside(
-    error: anyhow::Error,
-    name: &str,
-    ended: ProcessEnd,
-    pass: bool,
-) -> exit::Outcome {
-    match ended {
-        ProcessEnd::Signal(signal) => {
-            tell!("reuselens: {name} was ended by {}", signal_name(signal));
-        }
-        ProcessEnd::Exit(status) if status != 0 => {
-            tell!("reuselens: {name} exited with status {status}");
-        }
-        _ => {}
-    }
-    match exit_status(ended) {
-        status if pass && status != 0 => {
-            exit::report(&error);
-            Ok(ExitCode::from(status))
-        }
-        _ => Err(error),
-    }
 }

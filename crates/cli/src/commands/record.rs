@@ -1,21 +1,22 @@
 //! `reuselens record`: runs a program and writes the trace of its accesses.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reuselens::capture::{Launch, carries_basic_blocks};
 use reuselens::io::{AtomicFile, FileError, path_of};
 use reuselens::trace::ProcessEnd;
 use reuselens::units::{Bytes, counted};
-use reuselens::{RecordingError, RecordingOptions};
+use reuselens::{Recorded, RecordingError, RecordingOptions};
 
-use super::profile::{failed_beside, not_instrumented, program_name, status};
+use super::profile::{not_instrumented, program_name};
 use crate::control::{Control, refuse_gaps};
 use crate::cuda::{CudaArgs, CudaProgram, is_cuda, refuse_unused};
 use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 use crate::output::first_free;
+use crate::program_status::StatusOptions;
 use crate::say::say;
 use crate::typed::TypedOptions;
 use crate::warnings;
@@ -46,9 +47,8 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
 
-    /// End with the program's exit status
-    #[arg(long)]
-    pass_status: bool,
+    #[command(flatten)]
+    status: StatusOptions,
 
     /// Leave the randomisation of addresses on
     #[arg(long)]
@@ -102,7 +102,7 @@ impl Args {
         let program = CudaProgram {
             command: &self.command,
             quiet: self.quiet,
-            pass_status: self.pass_status,
+            status: self.status,
             top: KERNELS,
         };
         let operations = self.arithmetic.as_deref();
@@ -151,6 +151,11 @@ impl Args {
         let Some(recorded) = recorded else {
             anyhow::bail!(not_instrumented(&self.command))
         };
+        self.finish(&recorded, &path, &name)
+    }
+
+    /// Shows what was recorded; the exit code.
+    fn finish(&self, recorded: &Recorded, path: &Path, name: &str) -> Outcome {
         if !self.quiet {
             let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
             say!(
@@ -168,7 +173,9 @@ impl Args {
             warnings::of_nothing(&recorded.notes);
         }
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
-        Ok(status(&name, ended, self.pass_status, !self.quiet))
+        let codes = recorded.notes.iter().map(|note| note.code.as_str());
+        let status = self.status.unless_stopped(self.control.then_stop, codes);
+        Ok(status.code(name, ended, !self.quiet))
     }
 
     /// The trace file and its path. Without a name of its own it gets a number where the name is
@@ -190,7 +197,7 @@ impl Args {
     fn failed(&self, failed: RecordingError, name: &str) -> Outcome {
         let error = what_is_left(*failed.error, failed.partial);
         match failed.ended {
-            Some(ended) => failed_beside(error, name, ended, self.pass_status),
+            Some(ended) => self.status.failed_beside(error, name, ended),
             None => Err(error),
         }
     }

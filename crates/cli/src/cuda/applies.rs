@@ -118,11 +118,12 @@ mod tests {
     use crate::commands::Cli;
 
     /// Options that both kinds of programs have.
-    const BOTH: [&str; 15] = [
+    const BOTH: [&str; 16] = [
         "command",
         "device",
         "cuda",
         "output",
+        "ignore_status",
         "pass_status",
         "json",
         "csv",

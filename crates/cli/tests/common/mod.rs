@@ -233,9 +233,10 @@ impl Place {
         Done::from(child.wait_with_output().unwrap())
     }
 
-    /// Profiles a program; returns what ran and the JSON.
+    /// Profiles a program, whatever its exit status; returns what ran and the JSON.
     pub fn profile(&self, options: &[&str], program: &[&str]) -> (Done, Json) {
         let mut words = vec!["profile", "-q", "-f", "--json", "profile.json"];
+        words.push("--ignore-status");
         words.extend(options);
         words.push("--");
         words.extend(program);

@@ -199,9 +199,7 @@ impl Traced {
     fn trace(&self, workshop: &Workshop) -> anyhow::Result<PathBuf> {
         let path = workshop.scratch.join(format!("{}.rltrace", self.name));
         if !path.exists() {
-            let mut words = ["record", "-q", "--pass-status", "-o"]
-                .map(str::to_owned)
-                .to_vec();
+            let mut words = ["record", "-q", "-o"].map(str::to_owned).to_vec();
             words.extend([path.display().to_string(), "--".to_owned()]);
             words.extend(self.command(workshop)?);
             workshop.output(&workshop.reuselens()?, &words)?;
@@ -301,20 +299,11 @@ fn whole_runs(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     for program in &PROGRAMS {
         let command = program.command(workshop)?;
         let seconds = |options: &[&str]| -> anyhow::Result<f64> {
-            let mut words: Vec<String> = [
-                "profile",
-                "-q",
-                "-f",
-                "--pass-status",
-                "-o",
-                "whole",
-                "--by",
-                "program",
-            ]
-            .iter()
-            .chain(options)
-            .map(|word| (*word).to_owned())
-            .collect();
+            let mut words: Vec<String> = ["profile", "-q", "-f", "-o", "whole", "--by", "program"]
+                .iter()
+                .chain(options)
+                .map(|word| (*word).to_owned())
+                .collect();
             words.push("--".to_owned());
             words.extend(command.iter().cloned());
             let start = Instant::now();
