@@ -3,9 +3,9 @@
 //! the programs that a measured one becomes by `exec`.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use reuselens_io::read_object_file;
+use reuselens_io::{find_program, read_object_file};
 
 /// What was built into a program, by what is in its file.
 #[derive(Clone, Copy, Default)]
@@ -42,16 +42,4 @@ impl BuiltIn {
 /// --llvm=blocks`).
 pub fn carries_basic_blocks(program: &OsStr) -> bool {
     BuiltIn::of(program).basic_blocks
-}
-
-/// The file of a program, looked up like a shell does.
-pub fn find_program(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if path.components().count() > 1 || path.is_absolute() {
-        return Some(path.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(path))
-        .find(|path| path.is_file())
 }

@@ -112,6 +112,16 @@ pub enum CaptureError {
         /// Why.
         reason: String,
     },
+    /// The compiler makes programs for another processor or system.
+    #[error(
+        "'{}' compiles for {target}, and what reuselens compiles in is for Linux on x86-64; build with the compiler alone, have valgrind's lackey or DynamoRIO's drmemtrace record a trace there, and analyse it here: reuselens analyze TRACE (docs/limits.md, Other machines)", compiler.display()
+    )]
+    OtherTarget {
+        /// Its name.
+        compiler: OsString,
+        /// What it compiles for, as its arguments or its name have it.
+        target: String,
+    },
     /// The compiler's arguments ask for something that capture cannot do.
     #[error("{0}")]
     Unsupported(&'static str),

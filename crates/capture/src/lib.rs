@@ -18,6 +18,7 @@ mod decode;
 mod dispositions;
 mod embedded;
 mod error;
+mod exec_arguments;
 mod follow;
 mod functions;
 mod inject;
@@ -31,8 +32,9 @@ mod terminate;
 pub mod toolchain;
 mod unordered;
 
-pub use built_in::{carries_basic_blocks, find_program};
+pub use built_in::carries_basic_blocks;
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
 pub use program::{Capture, Launch, process_end, report_size_limits};
+pub use reuselens_io::find_program;
 pub use running::{Delivered, Running};

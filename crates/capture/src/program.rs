@@ -2,18 +2,19 @@
 //! whether to rewrite it, starts it, and puts the rewriter into it. Also finds out why a program
 //! could not be started, for the message.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_io::command_error;
+use reuselens_io::{command_error, find_program, why_not_run};
 use reuselens_trace::{ProcessEnd, Stop};
 use reuselens_wire::UNLIMITED;
 
-use crate::built_in::{BuiltIn, find_program};
+use crate::built_in::BuiltIn;
 use crate::dispositions::Inherited;
+use crate::exec_arguments::ExecArguments;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Tracee, WaitOutcome, inject};
 use crate::{CaptureError, ControlOptions};
@@ -127,34 +128,9 @@ impl Launch {
                 why: None,
             });
         };
-        let mut command = Command::new(program);
-        command.args(arguments);
-        command.envs(self.environment.iter().cloned());
-        command.env(reuselens_wire::ENVIRONMENT, segment);
-        if self.output_to_error {
-            command.stdout(io::stderr());
-        }
-        let (randomise, inherited) = (self.randomise, Inherited::now());
-        let us = std::process::id();
-        refuse_empty(program)?;
         let built_in = BuiltIn::of(program);
         let rewritten = self.rewrites(program, built_in)?;
-        // SAFETY: the closure makes a few async-signal-safe calls in the child.
-        unsafe {
-            command.pre_exec(move || {
-                inherited.set_up();
-                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
-                if !randomise {
-                    // If this is forbidden, addresses differ from run to run; nothing else changes.
-                    libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-                }
-                match rewritten {
-                    true => be_traced(us),
-                    false => Ok(()),
-                }
-            });
-        }
-        let spawned = command.spawn();
+        let spawned = self.spawn(program, arguments, segment, rewritten);
         let spawned = spawned.map_err(|source| command_error(program, source));
         let child = spawned.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CaptureError::NotFound {
@@ -177,7 +153,71 @@ impl Launch {
         }
         Ok(started)
     }
+
+    /// Starts a program; a file that the kernel does not execute is run by a shell if it is the
+    /// text of a script.
+    fn spawn(
+        &self,
+        program: &OsString,
+        arguments: &[OsString],
+        segment: &str,
+        rewritten: bool,
+    ) -> io::Result<Child> {
+        let refused = match self.spawn_file(program, arguments, segment, rewritten) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => error,
+            spawned => return spawned,
+        };
+        let Some(path) = find_program(program) else {
+            return Err(refused);
+        };
+        if let Some(why) = why_not_run(&path) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let script = std::iter::once(path.into_os_string());
+        let words: Vec<OsString> = script.chain(arguments.iter().cloned()).collect();
+        self.spawn_file(OsStr::new(SHELL), &words, segment, rewritten)
+    }
+
+    /// Starts a program that the kernel executes by itself.
+    fn spawn_file(
+        &self,
+        program: &OsStr,
+        arguments: &[OsString],
+        segment: &str,
+        rewritten: bool,
+    ) -> io::Result<Child> {
+        let variables = self.environment.iter().cloned();
+        let variables = variables.chain([(reuselens_wire::ENVIRONMENT, segment.into())]);
+        let variables = variables.map(|(name, value)| (name.into(), value));
+        let exec = ExecArguments::new(program, arguments, variables)?;
+        let mut command = Command::new(program);
+        if self.output_to_error {
+            command.stdout(io::stderr());
+        }
+        let (randomise, inherited) = (self.randomise, Inherited::now());
+        let us = std::process::id();
+        // SAFETY: the closure makes a few async-signal-safe calls in the child.
+        unsafe {
+            command.pre_exec(move || {
+                inherited.set_up();
+                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+                if !randomise {
+                    // If this is forbidden, addresses differ from run to run; nothing else changes.
+                    libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+                }
+                if rewritten {
+                    be_traced(us)?;
+                }
+                // Before std's own call, which would hand to a shell what the kernel refuses.
+                Err(exec.execute())
+            });
+        }
+        command.spawn()
+    }
 }
+
+/// The shell that runs scripts without a first line `#!`, as for `execvp`.
+const SHELL: &str = "/bin/sh";
 
 /// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls
 /// alone.
@@ -236,22 +276,6 @@ impl Started {
 /// Whether any user may execute a file.
 fn is_executable(about: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
-}
-
-/// Refuses an empty file, which the shell would run as a script that does nothing.
-fn refuse_empty(program: &OsString) -> Result<(), CaptureError> {
-    let about = find_program(program).and_then(|path| std::fs::metadata(path).ok());
-    let is_empty = |about: &std::fs::Metadata| about.is_file() && about.len() == 0;
-    match about.filter(is_empty).filter(is_executable) {
-        None => Ok(()),
-        Some(_) => {
-            let why = "it is empty, so there is nothing to run; build or copy it again";
-            Err(CaptureError::Start {
-                program: program.clone(),
-                source: io::Error::new(io::ErrorKind::InvalidData, why),
-            })
-        }
-    }
 }
 
 /// A hint for a file that is not executable, guessed by its name.

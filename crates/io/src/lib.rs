@@ -4,10 +4,12 @@
 //! gzip, zstd, xz, snappy and zip. [`AtomicFile`] is an output file that appears only when it is
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
-//! and [`read_object_file`] open files whose names come from a trace or a program. [`read_folder`],
-//! [`lock_file`] and [`retry_interrupted`] make calls again that a signal interrupts. [`text_of`],
-//! [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as text. [`console`] is what the
-//! command lines print, and [`listen_to_end_signals`] what asks them to end.
+//! and [`read_object_file`] open files whose names come from a trace or a program, [`find_program`]
+//! finds one by its name, and [`why_not_run`] is the message about one that is no program.
+//! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal
+//! interrupts. [`text_of`], [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as
+//! text. [`console`] is what the command lines print, and [`listen_to_end_signals`] what asks them
+//! to end.
 //!
 //! Nothing here depends on what an access is. The crates of traces use this one, and never the
 //! reverse.
@@ -20,8 +22,10 @@ mod command_error;
 pub mod console;
 mod end_signals;
 mod error;
+mod find_program;
 mod input;
 mod interrupted;
+mod not_a_program;
 mod object_file;
 mod os_text;
 mod regular_file;
@@ -33,8 +37,10 @@ pub use atomic_file::AtomicFile;
 pub use command_error::command_error;
 pub use end_signals::listen_to_end_signals;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
+pub use find_program::find_program;
 pub use input::{Input, MAX_LINE, Places};
 pub use interrupted::{lock_file, read_folder, retry_interrupted};
+pub use not_a_program::{other_processor, why_not_run};
 pub use object_file::read_object_file;
 pub use os_text::{path_of, text_of, text_of_bytes};
 pub use regular_file::open_regular_file;

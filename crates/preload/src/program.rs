@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSymbol};
-use reuselens_io::read_object_file;
+use reuselens_io::{other_processor, read_object_file};
 use reuselens_placement::PlacementFile;
 use reuselens_units::hexadecimal;
 use thiserror::Error;
@@ -31,9 +31,17 @@ pub enum ProgramError {
     Static(PathBuf),
     /// It is for another processor.
     #[error(
-        "{} is a program for another processor or of 32 bits; reuselens run is for x86-64", .0.display()
+        "{} is a program for {processor}; reuselens run is for x86-64", .path.display()
     )]
-    OtherProcessor(PathBuf),
+    OtherProcessor {
+        /// The program.
+        path: PathBuf,
+        /// The processor's name.
+        processor: String,
+    },
+    /// It begins like a program.
+    #[error("{} is cut off or damaged; build or copy it again", .0.display())]
+    Damaged(PathBuf),
     /// The system loads nothing foreign into it.
     #[error(
         "{} runs as another user (setuid or setgid), and the system loads no allocator of ours into such programs; run a copy of it that is not", .0.display()
@@ -90,14 +98,15 @@ pub(crate) fn check(
     let Ok((_, bytes)) = read_object_file(path) else {
         return Ok(Vec::new());
     };
+    if let Some(processor) = other_processor(path) {
+        let path = owned();
+        return Err(ProgramError::OtherProcessor { path, processor });
+    }
     type Header = object::elf::FileHeader64<object::Endianness>;
     let Ok(header) = Header::parse(&*bytes) else {
-        return Err(ProgramError::OtherProcessor(owned()));
+        return Err(ProgramError::Damaged(owned()));
     };
     let endian = header.endian().unwrap_or_default();
-    if header.e_machine(endian) != object::elf::EM_X86_64 {
-        return Err(ProgramError::OtherProcessor(owned()));
-    }
     let segments = header.program_headers(endian, &*bytes).unwrap_or_default();
     let is_interpreter = |segment: &object::elf::ProgramHeader64<_>| {
         segment.p_type(endian) == object::elf::PT_INTERP

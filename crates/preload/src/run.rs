@@ -3,11 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reuselens_io::retry_interrupted;
+use reuselens_io::{retry_interrupted, why_not_run};
 use reuselens_placement::PlacementFile;
 use tempfile::TempDir;
 use thiserror::Error;
@@ -188,15 +188,7 @@ impl PlacedProgram {
             preload.push(":");
             preload.push(others);
         }
-        let start = |source: io::Error| match source.raw_os_error() {
-            Some(libc::ENOEXEC) => RunError::Script {
-                program: self.command[0].to_string_lossy().into_owned(),
-            },
-            _ => RunError::Start {
-                program: self.command[0].clone(),
-                source,
-            },
-        };
+        let start = |source| not_started(&self.path, &self.command[0], source);
         // Where SIGCHLD is ignored, the system forgets how a child ended.
         // SAFETY: no handler of anybody is replaced by a wrong one: the default is always sound.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -227,6 +219,22 @@ impl PlacedProgram {
             tiers: self.segment.tiers(&self.ways),
             modules: self.segment.modules(),
         })
+    }
+}
+
+/// Why a program did not start: what its file is, where the system does not execute it.
+fn not_started(path: &Path, program: &OsStr, source: io::Error) -> RunError {
+    let is_refused = source.raw_os_error() == Some(libc::ENOEXEC);
+    let program = program.to_owned();
+    match why_not_run(path).filter(|_| is_refused) {
+        Some(why) => RunError::Start {
+            program,
+            source: io::Error::new(io::ErrorKind::InvalidData, why),
+        },
+        None if is_refused => RunError::Script {
+            program: program.to_string_lossy().into_owned(),
+        },
+        None => RunError::Start { program, source },
     }
 }
 

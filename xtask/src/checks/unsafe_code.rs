@@ -74,6 +74,10 @@ const ALLOWED: &[Exception] = &[
         reason: "sets up a child process between fork and exec",
     },
     Exception {
+        path: "crates/capture/src/exec_arguments.rs",
+        reason: "makes the kernel's call that executes a program, with pointers to C strings",
+    },
+    Exception {
         path: "crates/capture/src/dispositions.rs",
         reason: "reads and sets what signals do, sends them",
     },

@@ -109,6 +109,11 @@ impl Arguments {
         found
     }
 
+    /// The words that are passed on.
+    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+        self.passed_on.iter().map(OsString::as_os_str)
+    }
+
     fn is_ours(&mut self, argument: &OsStr) -> bool {
         let text = argument.to_string_lossy();
         if let Some(name) = text.strip_prefix("--rl-compiler=") {

@@ -10,6 +10,7 @@ mod files;
 mod llvm;
 mod response;
 mod rust;
+mod target;
 mod wrapped;
 
 use std::ffi::{OsStr, OsString};
@@ -22,6 +23,7 @@ use arguments::{Arguments, CompilerPhase};
 pub use files::RunTimeFiles;
 use reuselens_io::command_error;
 pub use rust::rust_flags;
+use target::foreign_target;
 use wrapped::wrap;
 
 /// The language, and so the compiler, of a command.
@@ -124,6 +126,11 @@ fn command_of(
 ) -> Result<Command, CaptureError> {
     let compiler = compiler(language, arguments);
     let clang = is_clang(&compiler);
+    if arguments.phase != CompilerPhase::Neither
+        && let Some(target) = foreign_target(&compiler, arguments.words())
+    {
+        return Err(CaptureError::OtherTarget { compiler, target });
+    }
     if language == Language::Fortran && clang && !arguments.llvm {
         return Err(CaptureError::Unsupported(
             "flang has no -fsanitize=thread; use gfortran (the default of `reuselens fortran`), or --llvm",
