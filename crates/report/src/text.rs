@@ -15,7 +15,7 @@ use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
 use crate::{ShownProfile, advice, causes, conflicts, weights, words};
 
-pub(crate) use paint::{Paint, TextStyle, heading, shorten, wrap};
+pub(crate) use paint::{Paint, TextStyle, heading, shorten, with_units, wrap};
 pub(crate) use tables::{TextColumn, rows};
 
 /// What the summary shows, and how.

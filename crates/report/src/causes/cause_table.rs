@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use reuselens_locality::{Causes, Dimension, MissScope, Profile, SharedEnd, ShortPaths, total};
 
-use crate::html::{StackedTable, escape};
+use crate::html::{StackedTable, escape, with_code};
 use crate::numbers::noun;
 use crate::text::{Paint, TextColumn, heading, rows};
 
@@ -86,7 +86,7 @@ impl CauseTable {
             out,
             "<div class=\"card below\"><h3 class=\"first\">{}</h3><p class=\"explain\">{}</p>",
             escape(self.title),
-            escape(self.explain)
+            with_code(self.explain)
         );
         self.write_rows(out, |_| None);
         write_more(out, self.rows.len().saturating_sub(PAGE_ROWS) + self.small);

@@ -9,7 +9,7 @@ use super::sums::{ranking_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::chart::embedded;
-use crate::html::{escape, page};
+use crate::html::{escape, page, with_code};
 use crate::numbers::{count, ratio_percent};
 
 const CURVES: &str = "Each curve falls off a cliff where the cache becomes large enough for something that the program goes over \
@@ -123,12 +123,12 @@ fn head(out: &mut String, forecast: &Forecast) {
     for warning in &prediction.warnings {
         let hint = match warning.hint.as_str() {
             "" => String::new(),
-            hint => format!(" To do: {}.", escape(hint)),
+            hint => format!(" To do: {}.", with_code(hint)),
         };
         let _ = write!(
             out,
             "<p class=\"explain\"><b>Mind:</b> {}.{hint}</p>",
-            escape(&warning.message)
+            with_code(&warning.message)
         );
     }
     if let Some((name, _, check)) = forecast.observed {

@@ -1,6 +1,8 @@
 //! Makes text safe for a page: escapes for HTML and for JSON in scripts, and a little markup for
 //! captions.
 
+use crate::text::with_units;
+
 /// Text for an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -66,6 +68,14 @@ pub(crate) fn inline(text: &str) -> String {
     out
 }
 
+/// Text of a message or a finding: what is between a pair of backticks is `code`, and no line
+/// breaks between a number and its unit.
+pub(crate) fn with_code(text: &str) -> String {
+    let words = with_units(text).into_iter();
+    let words: Vec<String> = words.map(|word| word.replace(' ', "\u{a0}")).collect();
+    paired(&escape(&words.join(" ")), "`", "code")
+}
+
 /// Turns text between pairs of `sign` into an element; a sign without a partner stays.
 fn paired(text: &str, sign: &str, element: &str) -> String {
     let pieces: Vec<&str> = text.split(sign).collect();
@@ -103,6 +113,11 @@ mod tests {
             inline("a **b** `c*d*` *e* 2 * 3"),
             "a <b>b</b> <code>c*d*</code> <i>e</i> 2 * 3"
         );
+        assert_eq!(
+            with_code("`a<b>` of *p* and a lone `"),
+            "<code>a&lt;b&gt;</code> of *p* and a lone `"
+        );
+        assert_eq!(with_code("45 % of 3 lines"), "45\u{a0}% of 3 lines");
         assert_eq!(
             paragraphs("one\n\n<two>"),
             "<p>one</p>\n<p>&lt;two&gt;</p>\n"

@@ -206,13 +206,13 @@ pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
         } else {
             format!(
                 " <span class=\"hint\">To do: {}.</span>",
-                super::escape::inline(warning.hint.trim_end_matches('.'))
+                super::escape::with_code(warning.hint.trim_end_matches('.'))
             )
         };
         let _ = write!(
             out,
             "<li><b>{}.</b>{hint} <code>{}</code></li>",
-            super::escape::inline(warning.message.trim_end_matches('.')),
+            super::escape::with_code(warning.message.trim_end_matches('.')),
             escape(&warning.code)
         );
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use reuselens_advice::capitalised;
 
-use super::escape::{escape, percent};
+use super::escape::{escape, percent, with_code};
 use super::scene::Scene;
 use crate::numbers::grouped;
 use crate::{caches, conflicts, words};
@@ -50,7 +50,7 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
         "<section id=\"method\"><h2>How these numbers came about</h2><dl class=\"method\">",
     );
     let mut row = |name: &str, text: &str| {
-        let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(text));
+        let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", with_code(text));
     };
     row("Command", &words::command(scene.profile));
     row("Ended", &words::outcome(&scene.profile.outcome));

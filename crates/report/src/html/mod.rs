@@ -22,7 +22,7 @@ mod tables;
 mod weights;
 
 pub use compare::{CompareOptions, ProfileVariant, compare};
-pub(crate) use escape::{escape, percent};
+pub(crate) use escape::{escape, percent, with_code};
 pub use page::{HtmlOptions, page, page_of};
 pub(crate) use sheet::table;
 pub use sheet::{SheetSection, sheet};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escape::escape;
+use super::escape::{escape, with_code};
 use super::page;
 use crate::chart::{self, Panel};
 
@@ -40,11 +40,11 @@ pub fn sheet(title: &str, facts: &[String], sections: &[SheetSection]) -> String
         escape(title)
     );
     for fact in facts {
-        let _ = write!(out, "<li>{}</li>", escape(fact));
+        let _ = write!(out, "<li>{}</li>", with_code(fact));
     }
     out.push_str("</ul>\n");
     for ((id, name), section) in names.iter().zip(sections) {
-        page::picture(&mut out, id, name, &escape(&section.explain), |out| {
+        page::picture(&mut out, id, name, &with_code(&section.explain), |out| {
             table(out, &section.table, &[0]);
             if !section.panels.is_empty() {
                 out.push_str(&chart::inline(&section.panels));

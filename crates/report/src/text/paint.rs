@@ -3,6 +3,7 @@
 //! All text of reports goes through this file, which shows control characters as escapes, so that
 //! names in a profile cannot steer the terminal.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use reuselens_units::{shown, shown_lines};
@@ -52,7 +53,9 @@ impl Paint {
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
-    for word in shown_lines(text).split_whitespace() {
+    let text = shown_lines(text);
+    for word in with_units(&text) {
+        let word = word.as_ref();
         let len = word.chars().count();
         if column > indent && column + 1 + len > width {
             out.push('\n');
@@ -66,6 +69,33 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
         column += len;
     }
     out
+}
+
+/// Units that stay on the line of their number.
+const UNITS: [&str; 14] = [
+    "%", "k", "M", "G", "T", "B", "KiB", "MiB", "GiB", "TiB", "s", "ms", "µs", "ns",
+];
+
+/// The words of a text, a number and its unit as one.
+pub(crate) fn with_units(text: &str) -> Vec<Cow<'_, str>> {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare =
+            word.trim_end_matches(|letter: char| letter.is_ascii_punctuation() && letter != '%');
+        let is_unit = UNITS.contains(&bare);
+        match words
+            .last_mut()
+            .filter(|last| is_unit && ends_in_digit(last))
+        {
+            Some(number) => *number = format!("{number} {word}").into(),
+            None => words.push(word.into()),
+        }
+    }
+    words
+}
+
+fn ends_in_digit(word: &str) -> bool {
+    word.ends_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// Appends an empty line and a title with `aside` after it, or below it if the line would be longer
@@ -187,6 +217,13 @@ fn around_difference(text: &str, before: usize, after: usize, width: usize) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_not_between_a_number_and_its_unit() {
+        let wrapped = wrap("it has 7.2 M misses (45 %), of 32 KiB; in 12 k", 12, 0);
+        let expected = "it has 7.2 M\nmisses\n(45 %), of\n32 KiB; in\n12 k";
+        assert_eq!(wrapped, expected);
+    }
 
     #[test]
     fn names_that_differ_stay_different_when_they_are_cut() {

@@ -199,6 +199,9 @@ fn no_table(profile: &Profile, unknown: &[Dimension]) -> String {
     format!("No table of {}: {why}{tip}.", names.join(", "))
 }
 
+/// Beginning of the names of groups that were kept together for want of room: `(other objects)`.
+const TOGETHER: &str = "(other ";
+
 struct TextTable<'a> {
     profile: &'a Profile,
     grouping: &'a Grouping<'a>,
@@ -219,7 +222,12 @@ impl TextTable<'_> {
         }
         groups.sort_by_cached_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
         let all = groups.len();
+        // What was kept together for want of room is no hottest row: it comes after the named ones.
+        let (together, mut groups): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|(group, _)| group.name.starts_with(TOGETHER));
         groups.truncate(self.top);
+        groups.extend(together);
         groups.retain(|(group, _)| group.misses(self.chosen.items) > 0);
         let mut columns = vec![
             TextColumn::right("misses"),

@@ -16,7 +16,7 @@ use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
-use crate::html::{escape, page};
+use crate::html::{escape, page, with_code};
 use crate::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
 use tables::{ROWS, TableRow, noted_section, section};
 
@@ -191,12 +191,12 @@ fn faults(out: &mut String, run: &GpuRun) {
     }
     out.push_str("<ul class=\"warnings\">");
     for cut in cuts {
-        let _ = write!(out, "<li>{}</li>", escape(&cut));
+        let _ = write!(out, "<li>{}</li>", with_code(&cut));
     }
     for fault in run.faults().into_iter().take(ROWS) {
-        let _ = write!(out, "<li>{}", escape(&fault.message));
+        let _ = write!(out, "<li>{}", with_code(&fault.message));
         for fact in run.fault_facts(fault) {
-            let _ = write!(out, " <span class=\"hint\">{}</span>", escape(&fact));
+            let _ = write!(out, " <span class=\"hint\">{}</span>", with_code(&fact));
         }
         out.push_str("</li>");
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{ComparedProfiles, ProfileVariant};
 use crate::advice::PlaceNames;
 use crate::finding_changes::{FindingChange, FindingChanges, FindingFate};
-use crate::html::escape::escape;
+use crate::html::escape::{escape, with_code};
 
 impl ComparedProfiles<'_> {
     /// What becomes of the findings of the first profile in each other one, where both have causes;
@@ -85,6 +85,6 @@ fn write_changes(out: &mut String, all: &FindingChanges, top: usize) {
         }
     }
     for note in &all.notes {
-        let _ = write!(out, "<p class=\"more\">{}</p>", escape(note));
+        let _ = write!(out, "<p class=\"more\">{}</p>", with_code(note));
     }
 }
