@@ -13,6 +13,7 @@
 //! `gpu-advisor`), nor for counting why accesses miss (the crate `causes`).
 
 mod facts;
+mod hottest;
 mod miss_advice;
 mod need;
 mod rules;

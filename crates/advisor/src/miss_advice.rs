@@ -7,8 +7,9 @@ use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
 use crate::facts::{MissFacts, cache_words};
+use crate::hottest::unexplained;
 use crate::need::{Need, Unknown};
-use crate::rules::ALL;
+use crate::rules::{ALL, CAUSES};
 
 /// What the rules found in a profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,8 @@ pub struct MissAdvice {
     pub misses: u64,
     /// The findings, the highest share of the misses first.
     pub findings: Vec<Finding>,
+    /// Why no rule applies to the data with the most misses, as a sentence, if that is so.
+    pub unexplained: Option<String>,
     /// What the profile lacks, and how to record it. Some keep rules from being applied, or
     /// from being applied to all data.
     pub unknown: Vec<Unknown>,
@@ -40,6 +43,14 @@ impl MissAdvice {
         left_out.sum::<usize>() < ALL.len()
     }
 
+    /// What the profile lacks to look at the most misses, and how many these are.
+    pub fn unlooked(&self) -> Option<(&Unknown, u64)> {
+        let unknown = self.unknown.iter();
+        let counted = unknown.filter_map(|unknown| Some((unknown, unknown.misses?)));
+        // Of equal ones the first.
+        counted.rev().max_by_key(|(_, misses)| *misses)
+    }
+
     /// What the profile lacks without which most rules have nothing to look at.
     pub fn lacks(&self) -> Option<&Unknown> {
         self.unknown.iter().find(|unknown| unknown.is_essential)
@@ -50,12 +61,15 @@ impl MissAdvice {
 pub fn advise(profile: &Profile) -> MissAdvice {
     let facts = MissFacts::new(profile);
     let applied = ALL.iter().filter(|rule| rule.lacks(profile).is_none());
-    let findings = applied.flat_map(|rule| (rule.find)(&facts)).collect();
+    let findings = ranked(applied.flat_map(|rule| (rule.find)(&facts)).collect());
+    let has_causes = CAUSES.iter().all(|need| need.is_met(profile));
+    let unexplained = has_causes.then(|| unexplained(&facts, &findings)).flatten();
     MissAdvice {
         cache: facts.cache,
         cache_name: facts.cache_name(),
         misses: facts.misses,
-        findings: ranked(findings),
+        findings,
+        unexplained,
         unknown: unknown(profile, &facts),
     }
 }
@@ -72,6 +86,13 @@ fn unknown(profile: &Profile, facts: &MissFacts<'_>) -> Vec<Unknown> {
         };
         let entry = found.entry(need);
         let unknown = entry.or_insert_with(|| need.unknown(profile));
+        unknown.misses = match need {
+            Need::Elements => Some(facts.misses_without_elements()),
+            // First touches are carried by nothing.
+            Need::Loops => Some(facts.misses.saturating_sub(profile.first_touches())),
+            _ => None,
+        }
+        .filter(|misses| *misses > 0);
         match is_applied {
             true => unknown.partial_rules.push(rule.rule.name),
             false => unknown.rules.push(rule.rule.name),

@@ -18,6 +18,9 @@ pub struct Unknown {
     pub rules: Vec<&'static str>,
     /// Names of the rules that were applied only to the data that has it.
     pub partial_rules: Vec<&'static str>,
+    /// The misses, of those in the cache of the advice, that these rules could not look at. `None`
+    /// where that is all or is not counted.
+    pub misses: Option<u64>,
     /// Whether without it most rules have nothing to look at, so that no finding means little.
     pub is_essential: bool,
 }
@@ -121,6 +124,7 @@ impl Need {
             how: self.how(profile),
             rules: Vec::new(),
             partial_rules: Vec::new(),
+            misses: None,
             is_essential: self <= Need::Causes,
         }
     }
@@ -147,6 +151,11 @@ impl Need {
             Need::Causes => (
                 "why accesses miss",
                 "The profile was made without recording it.",
+            ),
+            Need::Loops if profile.is_of_parts() => (
+                "which loop carries a reuse",
+                "Parts of the run were left out (--function, --region, --after, --burst), and basic \
+                 blocks are seen only of a run from its start.",
             ),
             Need::Loops => (
                 "which loop carries a reuse",
@@ -188,11 +197,16 @@ impl Need {
             Need::Loops if profile.method.recorded => {
                 NextStep::Advice("Traces have no loops. Run: reuselens profile --why -- PROGRAM")
             }
+            Need::Loops if profile.is_of_parts() => profiled("--why"),
             Need::Loops => profiled("--why --capture rewriting"),
-            Need::Elements => {
-                NextStep::Advice("Compile the program with -g (not -g1), and profile it again.")
-            }
-            Need::Lines => NextStep::Advice("Compile the program with -g, and profile it again."),
+            Need::Elements => NextStep::Advice(
+                "Compile the program with -g (not -g1; Rust: debug = true below \
+                     [profile.release], or CARGO_PROFILE_RELEASE_DEBUG=true), and measure it again.",
+            ),
+            Need::Lines => NextStep::Advice(
+                "Compile the program with -g (Rust: CARGO_PROFILE_RELEASE_DEBUG=true), and measure \
+                 it again.",
+            ),
             Need::Pages => profiled("--granularity 4K"),
             Need::Blocks => profiled("--why --placement"),
         }

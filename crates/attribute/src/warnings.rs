@@ -83,8 +83,10 @@ impl Warnings {
 /// Beginning of the names of libraries that reuselens puts into programs.
 const OWN_LIBRARIES: &str = "libreuselens-";
 
-/// How lines are asked of Cargo, whose release profile leaves them out.
-const CARGO: &str = "debug = 1 below [profile.release] in Cargo.toml";
+/// How Cargo is asked for debug information, which its release profile leaves out. With less
+/// (`debug = 1`) there are lines and no types, so that fields of structures are not known.
+const CARGO: &str =
+    "debug = true below [profile.release] in Cargo.toml (or CARGO_PROFILE_RELEASE_DEBUG=true)";
 
 /// Names that a warning lists before it counts the rest.
 const LISTED: usize = 3;
@@ -154,11 +156,11 @@ mod tests {
         let rust = hint(&[("prog", true)]);
         assert_eq!(
             rust,
-            "build it with debug = 1 below [profile.release] in Cargo.toml; --by instruction tells its instructions apart"
+            "build it with debug = true below [profile.release] in Cargo.toml (or CARGO_PROFILE_RELEASE_DEBUG=true); --by instruction tells its instructions apart"
         );
         let both = hint(&[("prog", true), ("libown.so", false)]);
         assert!(
-            both.starts_with("compile them with -g (Rust: with debug = 1 below"),
+            both.starts_with("compile them with -g (Rust: with debug = true below"),
             "{both}"
         );
         let neither = hint(&[("prog", false)]);

@@ -229,3 +229,48 @@ fn hooks_leave_the_carriers_unknown_and_warn_of_it() {
         .collect();
     assert!(codes.contains(&"no-basic-blocks"), "{codes:?}");
 }
+
+/// Whatever leaves parts of a run out, the warning and the advice name that as the cause, and the
+/// command that is advised measures the whole run.
+#[test]
+fn parts_of_a_run_leave_the_carriers_unknown_and_warn_of_that() {
+    let place = Place::new();
+    build(
+        &place,
+        Some("gcc"),
+        "-O1",
+        &source("matmul/matmul.c"),
+        "matmul",
+    );
+    for options in [
+        &["--function", "naive"][..],
+        &["--after", "1k"],
+        &["--burst", "1M:1k"],
+    ] {
+        let words = ["profile", "-f", "--why=32KiB", "-o", "found"];
+        let program = ["--", "./matmul", "naive", "64"];
+        let done = place.run(&[&words, options, &program].concat()).succeeds();
+        done.clone()
+            .prints(&["parts of the run were left out", "leave out --function"]);
+        assert!(
+            !done.out.contains("measure the program as it is"),
+            "{}",
+            done.out
+        );
+        let done = place.run(&["advise", "found.rlprof"]).succeeds();
+        done.clone().prints(&[
+            "3 rules could not look at",
+            "which loop carries a reuse",
+            "Run: reuselens profile --why",
+        ]);
+        assert!(!done.out.contains("--capture rewriting"), "{}", done.out);
+    }
+    // A limit leaves nothing out before it.
+    let words = "profile -f --why=32KiB --for 1M -o found -- ./matmul naive 64";
+    let done = place.run(&words.split(' ').collect::<Vec<_>>()).succeeds();
+    assert!(
+        !done.out.contains("carries a reuse is not known"),
+        "{}",
+        done.out
+    );
+}

@@ -212,6 +212,9 @@ pub struct Warning {
 impl Warning {
     /// Code of the warning that the trace was cut off or damaged, so that its rest is missing.
     pub const TRUNCATED: &str = "truncated";
+    /// Code of the remark that accesses before or between the recorded ones were left out, as
+    /// `--function` and `--after` ask for.
+    pub const LEFT_OUT: &str = "left-out";
 }
 
 /// One run, analysed.
@@ -306,6 +309,13 @@ impl Profile {
     pub fn is_truncated(&self) -> bool {
         let mut warnings = self.warnings.iter();
         warnings.any(|warning| warning.code == Warning::TRUNCATED)
+    }
+
+    /// Whether parts of the run before or between the recorded ones were left out (`--function`,
+    /// `--region`, `--after`, `--burst`).
+    pub fn is_of_parts(&self) -> bool {
+        let mut warnings = self.warnings.iter();
+        warnings.any(|warning| warning.code == Warning::LEFT_OUT)
     }
 
     /// The command as a shell takes it: words with other letters than those of names are quoted.

@@ -324,12 +324,14 @@ mod tests {
             cache_name: None,
             misses: 1000,
             findings,
+            unexplained: None,
             unknown: vec![reuselens_advisor::Unknown {
                 what: "the loops",
                 why: "",
                 how: reuselens_advisor::NextStep::Advice(""),
                 rules: lacks,
                 partial_rules: Vec::new(),
+                misses: None,
                 is_essential: false,
             }],
         };

@@ -54,12 +54,14 @@ fn advice() -> MissAdvice {
             finding(Some("b.cu:7:3"), Confidence::Possible),
             finding(None, Confidence::Certain),
         ],
+        unexplained: None,
         unknown: vec![Unknown {
             what: "misses of the TLB",
             why: "Distances were counted in lines.",
             how: NextStep::Command("reuselens profile --granularity 4K -- ./prog".to_owned()),
             rules: vec!["huge-pages"],
             partial_rules: Vec::new(),
+            misses: None,
             is_essential: false,
         }],
     }
@@ -222,4 +224,35 @@ fn files_of_one_name_are_shown_with_their_paths() {
         text.contains("   /src/my dir/a.c:12 in") && text.contains("   /src/other/a.c:12 in"),
         "{text}"
     );
+}
+
+/// Where rules could not look at most of the misses, the absence of findings is none of the
+/// program's.
+#[test]
+fn nothing_found_says_of_how_many_misses_rules_could_not_know() {
+    let mut advice = advice();
+    let options = AdviceTextOptions {
+        most: 5,
+        width: 100,
+        color: false,
+    };
+    advice.unknown.push(Unknown {
+        what: "which fields of structures are used",
+        why: "There is no debug information.",
+        how: NextStep::Advice("Compile the program with -g."),
+        rules: Vec::new(),
+        partial_rules: vec!["array-of-structures", "loop-order", "mixed-fields"],
+        misses: Some(22_221),
+        is_essential: false,
+    });
+    let text = advice_text(&report(&advice), &options);
+    assert!(text.starts_with("./prog: what to change"), "{text}");
+    advice.findings.clear();
+    let text = advice_text(&report(&advice), &options);
+    let title = "./prog: nothing was found; 3 rules could not look at 90.0 % of the misses, 1 was";
+    assert!(text.starts_with(title), "{text}");
+    let step = report(&advice).next().map(str::to_owned);
+    assert_eq!(step.as_deref(), Some("Compile the program with -g."));
+    let json: Value = serde_json::from_str(&advice_json(&report(&advice))).unwrap();
+    assert_eq!(json["unknown"][1]["misses"], 22_221);
 }

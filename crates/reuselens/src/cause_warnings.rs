@@ -19,7 +19,7 @@ pub(crate) fn all(
     let scopes = match causes.has_loops {
         true => None,
         false if is_sampled => Some(counts::sampled_causes_warning(causes)),
-        false => Some(no_blocks()),
+        false => Some(no_blocks(profile.is_of_parts())),
     };
     let unlisted = causes.unlisted_pairs.map(pairs_left_out);
     let elements = lacks_elements.then(elements_left_out);
@@ -27,15 +27,25 @@ pub(crate) fn all(
     warnings.into_iter().flatten().collect()
 }
 
-/// Why there are no carried reuses.
-fn no_blocks() -> Warning {
+/// Why there are no carried reuses; `is_of_parts`: options left out parts of the run.
+fn no_blocks(is_of_parts: bool) -> Warning {
+    let (why, hint) = if is_of_parts {
+        (
+            "parts of the run were left out, and basic blocks are seen only of a run from its start",
+            "leave out --function, --region, --regions, --after and --burst; --for and --max-accesses \
+             go with basic blocks",
+        )
+    } else {
+        (
+            "no basic blocks were seen",
+            "measure the program as it is (--capture rewriting), or build it with reuselens cc \
+             --llvm=blocks; record a trace with --basic-blocks",
+        )
+    };
     Warning {
         code: "no-basic-blocks".to_owned(),
-        message: "which loop or function carries a reuse is not known: no basic blocks were seen"
-            .to_owned(),
-        hint: "measure the program as it is (--capture rewriting), or build it with reuselens cc \
-               --llvm=blocks; record a trace with --basic-blocks"
-            .to_owned(),
+        message: format!("which loop or function carries a reuse is not known: {why}"),
+        hint: hint.to_owned(),
     }
 }
 

@@ -169,6 +169,15 @@ impl<'a> MissFacts<'a> {
         numbered.filter(|(object, sums)| sums.accesses > 0 && self.is_known(*object))
     }
 
+    /// The object with the most misses, known or not; of equal ones the first. Objects that were
+    /// kept together for want of room are none.
+    pub fn hottest(&self) -> Option<(u32, &MissSums)> {
+        let is_one = |object| !self.object(object).name.starts_with("(other ");
+        let numbered = (0..).zip(&self.objects);
+        let numbered = numbered.filter(|(object, _)| is_one(*object));
+        numbered.min_by_key(|(_, sums)| std::cmp::Reverse(sums.misses))
+    }
+
     /// What was counted of an object.
     pub fn object_sums(&self, object: u32) -> &MissSums {
         &self.objects[object as usize]
@@ -241,6 +250,15 @@ impl<'a> MissFacts<'a> {
         let all = total(objects.map(|(_, sums)| sums.misses));
         let unknown = all.saturating_sub(known);
         unknown < LEAST_MISSES || unknown <= all / 2
+    }
+
+    /// The misses of accesses to data whose elements have no known size.
+    pub fn misses_without_elements(&self) -> u64 {
+        let known = self
+            .elements
+            .iter()
+            .map(|it| total(it.misses.iter().copied()));
+        self.misses.saturating_sub(total(known))
     }
 
     /// The use of an object's elements after a pass that initialises all fields, if there is one.

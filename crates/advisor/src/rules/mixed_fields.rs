@@ -4,7 +4,7 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::FieldUse;
 use reuselens_units::{counted, grouped, percent, ratio_percent};
 
-use super::{array_of_structures, cost, list, part};
+use super::{array_of_structures, cost, is_much_of_run, list, part};
 use crate::facts::{MissFacts, StructureUse, total};
 
 /// The rule.
@@ -12,7 +12,8 @@ pub static RULE: FindingRule = FindingRule {
     name: "mixed-fields",
     title: "Hot and cold fields mixed",
     what: "Structures of which a quarter of what misses bring in, or more, belongs to fields that \
-           are used of less than 10 % of the elements that are used; where several fields are \
+           are used of less than 10 % of the elements that are used, or 15 % if that saves 5 % of \
+           all misses of the program; where several fields are \
            used together, or elements are nodes by themselves. A first pass that initialises all \
            fields does not count. What alignment, and blocks of multiples of 16 bytes, take of the \
            gain is left out.",
@@ -30,6 +31,9 @@ pub static RULE: FindingRule = FindingRule {
 
 /// The least share of what is brought in that cold fields take: below, splitting saves little.
 const LEAST_COLD: f64 = 0.25;
+/// The least share where that is much of all misses of the program: below, what alignment and the
+/// data beside it make of the change is as large.
+const LEAST_COLD_OF_HOTTEST: f64 = 0.15;
 /// Sizes of blocks of the heap are multiples of that.
 const BLOCK_STEP: u64 = 16;
 /// Numbers of more bytes are rare.
@@ -48,10 +52,19 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     if array_of_structures::applies(facts, &later) {
         return None;
     }
-    let (cold, hot) = split(structure, &later);
-    let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
-    let share = (unused as f64 / structure.brought as f64).min(saved(facts, structure, &hot));
-    if share < LEAST_COLD || hot.is_empty() {
+    let Separation {
+        cold,
+        hot,
+        unused,
+        share,
+    } = Separation::of(facts, structure, &later);
+    let amount = part(structure.misses, share);
+    let least = if is_much_of_run(facts, amount) {
+        LEAST_COLD_OF_HOTTEST
+    } else {
+        LEAST_COLD
+    };
+    if share < least || hot.is_empty() {
         return None;
     }
     let names = |fields: &[&FieldUse]| {
@@ -67,7 +80,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         rule: &RULE,
         place: facts.object_place(structure.object),
         evidence: evidence(facts, structure, &names(&hot), &names(&cold), unused),
-        cost: cost(facts, part(structure.misses, share))?,
+        cost: cost(facts, amount)?,
         remedy: format!(
             "Move {} of {} ({}) into another structure, in an array of its own; leave {} {}.",
             names(&cold),
@@ -85,6 +98,41 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
             None => Confidence::Possible,
         },
     })
+}
+
+/// The share of the misses in an object's elements that moving their cold fields away would save at
+/// most, from 0 to 1; `None` if no field is cold.
+pub(crate) fn most_saved(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<f64> {
+    let separation = Separation::of(facts, structure, &facts.later_use(structure));
+    (!separation.cold.is_empty()).then_some(separation.share)
+}
+
+/// Cold fields, which could be moved away, and the others.
+struct Separation<'a> {
+    cold: Vec<&'a FieldUse>,
+    hot: Vec<&'a FieldUse>,
+    /// Bytes of the cold fields that misses brought in for nothing.
+    unused: u64,
+    /// The share of the misses that is saved at most, from 0 to 1.
+    share: f64,
+}
+
+impl<'a> Separation<'a> {
+    fn of(
+        facts: &MissFacts<'_>,
+        structure: &'a StructureUse<'_>,
+        later: &StructureUse<'_>,
+    ) -> Separation<'a> {
+        let (cold, hot) = split(structure, later);
+        let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
+        let brought = unused as f64 / structure.brought.max(1) as f64;
+        Separation {
+            share: brought.min(saved(facts, structure, &hot)),
+            cold,
+            hot,
+            unused,
+        }
+    }
 }
 
 /// The share of an element's bytes that leaving only these fields saves, from 0 to 1, with what

@@ -15,6 +15,8 @@ mod set_conflicts;
 mod short_lived_allocations;
 mod streaming;
 
+pub(crate) use mixed_fields::most_saved;
+
 use reuselens_advice::{Cost, Finding, FindingRule};
 use reuselens_locality::Profile;
 
@@ -43,6 +45,9 @@ impl MissRule {
 }
 
 /// What all rules need that ask why accesses miss.
+pub(crate) const CAUSES: [Need; 5] = [Addresses, Exact, Breakdown, CacheLines, Causes];
+
+/// [`CAUSES`] and more.
 macro_rules! with_causes {
     ($($need:expr),*) => { &[Addresses, Exact, Breakdown, CacheLines, Causes, $($need),*] };
 }
@@ -114,6 +119,9 @@ pub(crate) const LEAST_MISSES: u64 = 4096;
 /// The least share of all misses that a finding is about. Smaller ones are lost in what a change
 /// does elsewhere.
 const LEAST_OF_RUN: f64 = 0.03;
+/// The share of all misses that is worth a finding, also where it is a smaller part of its object's
+/// misses than a rule asks for.
+const WORTH_OF_RUN: f64 = 0.05;
 /// The least share of the accesses of a place that miss. Loops that work in tiles stay below: a
 /// tile of 32 × 32 numbers of 8 bytes is used 32 times, so 1 of 256 accesses misses.
 const LEAST_MISS_RATIO: f64 = 0.02;
@@ -129,6 +137,12 @@ const LEAST_BEYOND: f64 = 1.5;
 /// What could be saved: `amount` misses. `None` if that is too little to be looked at.
 fn cost(facts: &MissFacts<'_>, amount: u64) -> Option<Cost> {
     cost_of(amount, facts.misses, "misses")
+}
+
+/// Whether so large a part of all misses could be saved that a rule may apply where less of the
+/// object's own misses is saved than it asks for.
+fn is_much_of_run(facts: &MissFacts<'_>, amount: u64) -> bool {
+    amount as f64 >= WORTH_OF_RUN * facts.misses as f64
 }
 
 /// What could be saved: `amount` of `all`. `None` if that is too little to be looked at.

@@ -347,3 +347,108 @@ fn rows_of_one_name_are_one_finding() {
         "{finding:?}"
     );
 }
+
+/// Elements of ten fields, of which this number is never used, in an object with these misses
+/// beside an array of which all of each line is used.
+fn with_cold_fields(cold: usize, misses: u64, others: u64) -> Sketch {
+    let mut sketch = Sketch::new();
+    let site = sketch.site(12, "load");
+    let shapes = sketch.array("shapes", 8 << 20);
+    let far = |far, used| Accesses {
+        far,
+        used,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, shapes, far(misses, 50));
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let used = |at| if at < 10 - cold { 900 } else { 0 };
+    let fields = (0..10).map(|at| (names[at], "double", 1000, used(at)));
+    sketch.fields(shapes, "Shape", &fields.collect::<Vec<_>>());
+    let numbers = sketch.array("numbers", 8 << 20);
+    sketch.accesses(site, numbers, far(others, 64));
+    sketch.untyped(numbers, 8, 1000);
+    sketch
+}
+
+/// A fifth of the element is cold: little of the object's misses, and much of the program's where
+/// the object has most of them.
+#[test]
+fn cold_fields_count_by_what_they_are_of_all_misses() {
+    let of_all = with_cold_fields(2, 50_000, 50_000);
+    let advice = of_all.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "mixed-fields");
+    // 20 % of 50,000, to a rounding of the share.
+    assert!(
+        (9_999..=10_000).contains(&finding.cost.amount),
+        "{finding:?}"
+    );
+    // 20 % of 20,000 are 4 % of all misses.
+    assert_eq!(with_cold_fields(2, 20_000, 80_000).rules(), [""; 0]);
+    // A tenth of the element is within what alignment makes of it.
+    assert_eq!(with_cold_fields(1, 50_000, 50_000).rules(), [""; 0]);
+}
+
+/// One field is used of all elements, the other of a quarter of them.
+#[test]
+fn one_field_of_two_counts_by_what_it_is_of_all_misses() {
+    let rules = |others| {
+        let mut sketch = missing(ObjectKind::Static, 1, 40);
+        sketch.fields(
+            1,
+            "Pair",
+            &[("key", "long", 1000, 1000), ("value", "long", 1000, 240)],
+        );
+        let numbers = sketch.array("numbers", 8 << 20);
+        let site = sketch.site(20, "load");
+        let accesses = Accesses {
+            far: others,
+            used: 64,
+            ..Accesses::default()
+        };
+        sketch.accesses(site, numbers, accesses);
+        sketch.untyped(numbers, 8, 1000);
+        sketch.rules()
+    };
+    assert_eq!(rules(50_000), ["array-of-structures"]);
+    assert_eq!(rules(500_000), [""; 0]);
+}
+
+#[test]
+fn data_with_most_misses_has_a_sentence_why_no_rule_applies() {
+    let unexplained = |sketch: &Sketch| sketch.advise().unexplained;
+    // A finding is about it.
+    assert_eq!(unexplained(&with_cold_fields(2, 60_000, 40_000)), None);
+    let words = unexplained(&with_cold_fields(1, 60_000, 40_000)).unwrap();
+    let expected = "shapes has the most misses in L1d (32 KiB) (60,000, 60.0 %), and no rule \
+                    applies to it: 78.1 % of the bytes that these misses bring in are used, and \
+                    moving the fields away that are hardly ever used would save 10.0 % of them at \
+                    most; no loop carries regular reuses of it that are far beyond the cache.";
+    assert_eq!(words, expected);
+    let words = unexplained(&with_cold_fields(1, 40_000, 60_000)).unwrap();
+    assert!(words.starts_with("numbers has the most misses"), "{words}");
+    assert!(words.contains("its elements are no structures"), "{words}");
+    // Without elements, loops or a name.
+    let mut sketch = with_cold_fields(1, 60_000, 40_000);
+    sketch.causes().elements.clear();
+    sketch.causes().has_loops = false;
+    let words = unexplained(&sketch).unwrap();
+    assert!(
+        words.contains("which of its fields that is, is not known"),
+        "{words}"
+    );
+    assert!(
+        words.contains("which loop carries its reuses is not known"),
+        "{words}"
+    );
+    sketch.0.objects[1].kind = ObjectKind::Unknown;
+    let words = unexplained(&sketch).unwrap();
+    assert!(
+        words.starts_with("Data without a name has the most misses"),
+        "{words}"
+    );
+    // Too little to speak of.
+    assert_eq!(unexplained(&with_cold_fields(1, 3000, 1000)), None);
+}

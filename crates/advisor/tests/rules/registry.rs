@@ -288,13 +288,16 @@ fn unknown_elements_of_what_misses_most_are_named() {
     let lacks_types = |sketch: &Sketch| {
         let unknown = sketch.advise().unknown.into_iter();
         let mut unknown = unknown.filter(|it| it.what == "which fields of structures are used");
-        unknown
-            .next()
-            .map(|it| (it.partial_rules, it.how.to_string()))
+        unknown.next()
     };
-    let (rules, how) = lacks_types(&sketch).unwrap();
-    assert_eq!(rules, ["array-of-structures", "loop-order", "mixed-fields"]);
-    assert!(how.contains("-g"), "{how}");
+    let unknown = lacks_types(&sketch).unwrap();
+    let rules = ["array-of-structures", "loop-order", "mixed-fields"];
+    assert_eq!(unknown.partial_rules, rules);
+    let advice = sketch.advise();
+    let (unlooked, misses) = advice.unlooked().unwrap();
+    assert_eq!((unlooked, misses), (&unknown, 10_000));
+    let how = unknown.how.to_string();
+    assert!(how.contains("-g (not -g1; Rust: debug = true"), "{how}");
     sketch.causes().elements[0].misses[0] = 9_600;
     assert_eq!(lacks_types(&sketch), None);
 }

@@ -3,9 +3,11 @@
 use reuselens_advice::Finding;
 use reuselens_advisor::{MissAdvice, NextStep, Unknown, repeat_command};
 use reuselens_locality::Profile;
+use reuselens_units::{counted, percent};
 
 use crate::gpu::STOPPED;
 use crate::numbers::count;
+
 use crate::{GpuFindings, GpuRun, ShownProfile, StoppedKernel, caches};
 
 /// Findings of a program or of a GPU run, with what was run and what is not known.
@@ -51,7 +53,7 @@ impl<'a> AdviceReport<'a> {
             )
         });
         AdviceReport {
-            notes: note.into_iter().collect(),
+            notes: advice.unexplained.clone().into_iter().chain(note).collect(),
             other_cache: other,
             ..AdviceReport::of_misses(advice, profile.command_line())
         }
@@ -64,6 +66,7 @@ impl<'a> AdviceReport<'a> {
             findings: &advice.findings,
             unknown: &advice.unknown,
             miss_advice: Some(advice),
+            notes: advice.unexplained.clone().into_iter().collect(),
             ..AdviceReport::default()
         }
     }
@@ -110,7 +113,10 @@ impl<'a> AdviceReport<'a> {
         if !self.findings.is_empty() {
             return None;
         }
-        let lacking = self.miss_advice.and_then(MissAdvice::lacks);
+        let lacking = self.miss_advice.and_then(|advice| {
+            let unlooked = || advice.unlooked().map(|(unknown, _)| unknown);
+            advice.lacks().or_else(unlooked)
+        });
         match (lacking, &self.other_cache) {
             (Some(unknown), _) => Some(unknown.how.text()),
             (None, other) => other.as_ref().map(|other| other.command.as_str()),
@@ -125,6 +131,12 @@ impl<'a> AdviceReport<'a> {
     /// That nothing was found, and how many rules were not applied, as a clause.
     pub(super) fn nothing_found(&self) -> String {
         let left_out: usize = self.unknown.iter().map(|it| it.rules.len()).sum();
+        if self.is_applied()
+            && self.stopped.is_empty()
+            && let Some(part) = self.unlooked_part()
+        {
+            return part;
+        }
         let nothing = match &self.other_cache {
             Some(other) => format!("nothing was found in this cache; look in {}", other.label),
             None => "nothing to change was found".to_owned(),
@@ -138,9 +150,46 @@ impl<'a> AdviceReport<'a> {
         }
     }
 
+    /// That nothing was found, and of which share of the misses some rules could not know, as a
+    /// clause. Nothing where all rules that were applied could look at most misses.
+    fn unlooked_part(&self) -> Option<String> {
+        let advice = self.miss_advice?;
+        let (unknown, misses) = advice.unlooked()?;
+        let rules = unknown.rules.len() + unknown.partial_rules.len();
+        let others = self.unknown.iter().filter(|it| *it != unknown);
+        let others: usize = others.map(|it| it.rules.len()).sum();
+        let others = match others {
+            0 => String::new(),
+            1 => ", 1 was not applied".to_owned(),
+            _ => format!(", {others} were not applied"),
+        };
+        Some(format!(
+            "nothing was found; {} could not look at {} of the misses{others}",
+            counted(rules as u64, "rule", "rules"),
+            percent(misses, advice.misses)
+        ))
+    }
+
+    /// What some rules could not look at, beside findings of the others, as sentences.
+    pub(super) fn unlooked(&self) -> Option<String> {
+        let advice = self.miss_advice?;
+        let (unknown, misses) = advice.unlooked()?;
+        let rules = unknown.rules.len() + unknown.partial_rules.len();
+        Some(format!(
+            "{} could not look at {} of the misses ({}): {} {}",
+            counted(rules as u64, "rule", "rules"),
+            percent(misses, advice.misses),
+            unknown.what,
+            unknown.why,
+            unknown.how
+        ))
+    }
+
     /// Why most rules were not applied, and how to record what they need, as sentences.
     pub(super) fn lacking(&self) -> Option<String> {
-        let unknown = self.miss_advice?.lacks()?;
+        let advice = self.miss_advice?;
+        let unlooked = || advice.unlooked().map(|(unknown, _)| unknown);
+        let unknown = advice.lacks().or_else(unlooked)?;
         let how = match &unknown.how {
             NextStep::Command(command) => format!("For findings: {command}"),
             NextStep::Advice(advice) => (*advice).to_owned(),

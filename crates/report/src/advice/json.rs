@@ -83,5 +83,6 @@ fn unknown_json(unknown: &Unknown) -> Value {
         "how": unknown.how.to_string(),
         "rules": unknown.rules,
         "partial_rules": unknown.partial_rules,
+        "misses": unknown.misses,
     })
 }

@@ -7,7 +7,7 @@ use reuselens_advisor::Unknown;
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
-use crate::html::{escape, page};
+use crate::html::{escape, page, with_code};
 
 /// Findings that are shown at most.
 const FINDINGS: usize = 50;
@@ -26,7 +26,7 @@ pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
     let Some(report) = report else { return };
     let is_empty = report.findings.is_empty();
     let explain = match report.lacking().filter(|_| is_empty) {
-        Some(lacking) => escape(&lacking),
+        Some(lacking) => with_code(&lacking),
         None => format!(
             "The costliest first. The cost is what could be saved at most, and its share of all of \
              its kind; there are {}.",
@@ -38,8 +38,9 @@ pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
             let _ = write!(out, "<p>{}.</p>", capitalised(&report.nothing_found()));
         }
         write_findings(out, report.findings);
-        for note in &report.notes {
-            let _ = write!(out, "<p>{}</p>", escape(note));
+        let unlooked = report.unlooked().filter(|_| !is_empty);
+        for note in unlooked.iter().chain(&report.notes) {
+            let _ = write!(out, "<p>{}</p>", with_code(note));
         }
         write_unknown(out, report.unknown);
     });
@@ -76,13 +77,13 @@ fn write_finding(out: &mut String, finding: &Finding, place: &str, is_open: bool
     }
     out.push_str("<ul>");
     for evidence in &finding.evidence {
-        let _ = write!(out, "<li>{}</li>", escape(evidence));
+        let _ = write!(out, "<li>{}</li>", with_code(evidence));
     }
     let _ = write!(
         out,
         "</ul><p><b>Change:</b> {}</p><p class=\"soft\">{} Confidence: {}. {}</p>",
-        escape(&finding.remedy),
-        escape(rule.why),
+        with_code(&finding.remedy),
+        with_code(rule.why),
         finding.confidence.name(),
         escape(rule.limits)
     );
@@ -113,8 +114,8 @@ fn write_unknown(out: &mut String, unknown: &[Unknown]) {
             out,
             "<li><b>{}</b>: {} {}{}{}</li>",
             escape(unknown.what),
-            escape(unknown.why),
-            escape(&unknown.how.to_string()),
+            with_code(unknown.why),
+            with_code(&unknown.how.to_string()),
             escape(&named("Not applied", &unknown.rules)),
             escape(&named(
                 "Applied to the other data only",

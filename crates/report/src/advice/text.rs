@@ -8,6 +8,7 @@ use reuselens_advisor::Unknown;
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::gpu::STOPPED_HEADING;
+use crate::numbers::count;
 use crate::text::{Paint, TextStyle, heading, wrap};
 
 /// Findings that a summary of a profile shows, and stopped kernels that come before findings.
@@ -96,6 +97,9 @@ pub(crate) fn write_first(out: &mut String, shown: &ShownProfile<'_>, width: usi
             out,
             &format!("  {more} more, with their evidence: reuselens advise"),
         );
+    }
+    if let Some(unlooked) = report.unlooked().filter(|_| !findings.is_empty()) {
+        let _ = writeln!(out, "\n{}", wrap(&unlooked, width, 0));
     }
     writer.notes(out, &report);
 }
@@ -191,7 +195,11 @@ impl FindingWriter<'_> {
                 [rule] => format!(" (for {rule})"),
                 rules => format!(" (for {} rules)", rules.len()),
             };
-            let text = format!("{}{rules}: {}", unknown.what, unknown.how);
+            let part = match unknown.misses {
+                Some(misses) => format!(", {} misses", count(misses)),
+                None => String::new(),
+            };
+            let text = format!("{}{part}{rules}: {}", unknown.what, unknown.how);
             self.indented(out, &text);
         }
     }
