@@ -7,9 +7,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use reuselens::io::console;
 
+use crate::commands::Cli;
 use crate::interrupt;
 use crate::say::tell;
 
@@ -114,27 +116,91 @@ fn explain(error: &mut clap::Error) {
     };
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     let usage = usage.unwrap_or_default();
-    let runs = ["profile ", "record "]
-        .iter()
-        .any(|verb| usage.contains(verb));
+    let verb = usage
+        .split_whitespace()
+        .skip_while(|word| *word != "reuselens")
+        .nth(1);
+    let verb = verb.unwrap_or_default();
+    let runs = ["profile", "record"].contains(&verb);
     if runs && ["--thread", "--from", "--until"].contains(&unknown.as_str()) {
         // Not --threads, which it looks like.
         error.remove(ContextKind::SuggestedArg);
         let tip = "a part is one of a trace: reuselens record -- PROGRAM, then reuselens analyze NAME.rltrace with it";
         return suggest(error, tip.to_owned());
     }
-    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
-    {
+    if let Some(shell) = other_shell(error) {
+        // Not one that is spelt like it.
+        error.remove(ContextKind::SuggestedValue);
+        return suggest(error, format!("there are no completions for {shell}"));
+    }
+    if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
-    error.remove(ContextKind::Suggested);
-    let writes_page = ["profile ", "analyze "]
-        .iter()
-        .any(|verb| usage.contains(verb));
-    if unknown == "--html" && writes_page {
-        let tip = "the page is written without being asked for, as NAME.html; -o NAME names it";
-        suggest(error, tip.to_owned());
+    if let Some(tip) = meant_by(&unknown, verb) {
+        // Not an option that looks like it.
+        error.remove(ContextKind::SuggestedArg);
+        return suggest(error, tip);
     }
+    error.remove(ContextKind::Suggested);
+}
+
+/// The shell that completions are asked for, if it is one that has none.
+fn other_shell(error: &clap::Error) -> Option<String> {
+    const SHELLS: [&str; 10] = [
+        "ash", "cmd", "csh", "dash", "ksh", "mksh", "nu", "nushell", "sh", "tcsh",
+    ];
+    let is_shell = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument == "<SHELL>",
+        _ => false,
+    };
+    match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) if is_shell => {
+            SHELLS.contains(&value.as_str()).then(|| value.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What people mean by an option that command `verb` does not have, but other tools or other
+/// commands do.
+fn meant_by(option: &str, verb: &str) -> Option<String> {
+    let runs = ["profile", "record"].contains(&verb);
+    let tip = match option {
+        "--pid" | "--attach" if runs => {
+            "a program is measured from its start: put it after --, and choose a part of its run \
+             with --after and --for"
+        }
+        "--html" if ["profile", "analyze"].contains(&verb) => {
+            "the page is written without being asked for, as NAME.html; -o NAME names it"
+        }
+        "--open" | "--browser" | "--view" => "pages are files for any browser: xdg-open NAME.html",
+        _ => return of_others(option, verb),
+    };
+    Some(tip.to_owned())
+}
+
+/// The commands that have an option which `verb` does not.
+fn of_others(option: &str, verb: &str) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let cli = Cli::command();
+    let has = |command: &&clap::Command| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_long() == Some(name) && !argument.is_hide_set())
+    };
+    let commands = cli.get_subcommands().filter(has);
+    let names: Vec<&str> = commands.map(clap::Command::get_name).collect();
+    let (first, more) = names.split_first()?;
+    let first = match more {
+        [] => (*first).to_owned(),
+        [second, ..] => format!("{first} and {second}"),
+    };
+    let shows = ["report", "diff", "check", "advise"].contains(&verb);
+    let again = if shows && names[0] == "profile" {
+        "; a profile has what was counted, so measure or analyse again with it"
+    } else {
+        ""
+    };
+    Some(format!("{option} is an option of reuselens {first}{again}"))
 }
 
 fn suggest(error: &mut clap::Error, tip: String) {

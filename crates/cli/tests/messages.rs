@@ -90,16 +90,157 @@ fn content_decides_for_files_with_endings_of_source_code() {
     done.says(&["sh.c is a program and no profile"]);
 }
 
+/// Writes an executable file.
+fn write_executable(place: &Place, name: &str, bytes: &[u8]) {
+    place.write(name, bytes);
+    std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+}
+
 #[test]
-fn an_empty_program_is_not_run_as_a_script() {
+fn files_that_the_kernel_refuses_are_not_run_by_a_shell() {
     let place = Place::new();
-    place.write("empty", "");
-    std::fs::set_permissions(place.path("empty"), PermissionsExt::from_mode(0o755)).unwrap();
-    for verb in ["profile", "record"] {
-        let done = place.run(&[verb, "--", "./empty"]).fails(1);
-        done.says(&["cannot run './empty': it is empty"]);
+    let aarch64 = [
+        &b"\x7fELF\x02\x01\x01"[..],
+        &[0; 9],
+        b"\x02\0\xb7\0\x01\0\0\0",
+        &[0; 40],
+    ];
+    let interpreted = format!("#!{}\n", place.path("arm").display());
+    let files = [
+        ("empty", Vec::new(), "it is empty"),
+        ("arm", aarch64.concat(), "it is a program for AArch64"),
+        (
+            "x.exe",
+            b"MZ\x90\0\0\0".to_vec(),
+            "it is a program for Windows",
+        ),
+        (
+            "mac",
+            b"\xcf\xfa\xed\xfe\x07\0\0\x01".to_vec(),
+            "it is a program for macOS",
+        ),
+        ("a.jar", b"PK\x03\x04xxxx\n".to_vec(), "java -jar"),
+        (
+            "cut",
+            std::fs::read("/bin/true").unwrap()[..60].to_vec(),
+            "cut off",
+        ),
+        (
+            "script",
+            interpreted.into_bytes(),
+            "its first line (#!) names an interpreter",
+        ),
+    ];
+    for (name, bytes, _) in &files {
+        write_executable(&place, name, bytes);
     }
-    assert_eq!(place.files(), ["empty"]);
+    for (name, _, why) in &files {
+        let program = format!("./{name}");
+        for verb in [
+            &["profile"][..],
+            &["record"],
+            &["profile", "--cuda"],
+            &["record", "--cuda"],
+        ] {
+            let done = place.run(&[verb, &["--", &program]].concat()).fails(1);
+            done.says(&[why]);
+        }
+    }
+    let mut names: Vec<&str> = files.iter().map(|(name, ..)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(place.files(), names, "no profile and no trace is left");
+}
+
+#[test]
+fn text_without_a_first_line_for_the_kernel_is_run_by_a_shell() {
+    let place = Place::new();
+    write_executable(&place, "greet", b"echo \"$0 greets $1\"; exit 5\n");
+    for capture in ["rewriting", "auto"] {
+        let words = [
+            "profile",
+            "-qf",
+            "--capture",
+            capture,
+            "--",
+            "./greet",
+            "you",
+        ];
+        let done = place.run(&words).ends_with(5);
+        assert_eq!(done.out, "./greet greets you\n");
+    }
+    let done = place
+        .run(&["profile", "-f", "--cuda", "--", "./greet", "you"])
+        .ends_with(5);
+    done.prints(&["./greet greets you"]);
+}
+
+#[test]
+fn compilers_for_other_targets_are_refused() {
+    let place = Place::new();
+    place.write("a.c", "int main(void) { return 0; }\n");
+    for (verb, words, target) in [
+        (
+            "cc",
+            &["--rl-compiler=clang", "--target=aarch64-linux-gnu"][..],
+            "aarch64-linux-gnu",
+        ),
+        ("cc", &["-m32"], "-m32"),
+        ("c++", &["--rl-compiler=arm-none-eabi-g++"], "arm-none-eabi"),
+        (
+            "fortran",
+            &["--rl-compiler=riscv64-linux-gnu-gfortran-13"],
+            "riscv64-linux-gnu",
+        ),
+    ] {
+        let done = place
+            .run(&[&[verb], words, &["a.c", "-o", "a"]].concat())
+            .fails(1);
+        done.says(&[
+            &format!("compiles for {target}"),
+            "analyse it here: reuselens analyze TRACE",
+        ]);
+    }
+}
+
+/// A tip names what is meant by a word, and not one that is spelt like it.
+#[test]
+fn unknown_options_get_a_tip_for_what_is_meant() {
+    let place = Place::new();
+    for (words, tip) in [
+        ("profile --pid 12", "a program is measured from its start"),
+        (
+            "record --attach 12",
+            "choose a part of its run with --after and --for",
+        ),
+        ("report x.rlprof --open", "xdg-open NAME.html"),
+        ("profile --open -- true", "xdg-open NAME.html"),
+        ("profile --html x -- true", "-o NAME names it"),
+        (
+            "report x.rlprof --sharing private",
+            "--sharing is an option of reuselens profile and analyze; a profile has what was counted",
+        ),
+        (
+            "record --why -- true",
+            "--why is an option of reuselens profile and analyze",
+        ),
+        (
+            "analyze x --basic-blocks",
+            "--basic-blocks is an option of reuselens record",
+        ),
+        ("completions tcsh", "there are no completions for tcsh"),
+        // One that is spelt wrong.
+        ("profile --granularty 64 -- true", "'--granularity'"),
+        ("completions zhs", "'zsh'"),
+    ] {
+        let done = place.run(&words.split(' ').collect::<Vec<_>>()).fails(2);
+        done.clone().says(&["tip: ", tip]);
+        assert_eq!(
+            done.err.matches("tip: ").count(),
+            1,
+            "{words}: {}",
+            done.err
+        );
+    }
 }
 
 #[test]

@@ -125,9 +125,9 @@ pub enum DifferenceError {
         /// Bytes of an item after.
         after: u64,
     },
-    /// The items of one are ids, and those of the other lines.
+    /// The items of one are ids or requested objects, and those of the other lines.
     #[error(
-        "the items of one profile are ids, which have no size, and those of the other have {bytes} bytes each, so their distances do not compare; compare two of ids, or two of addresses"
+        "the items of one profile are ids or objects of a trace of requests, which have no place in memory, and those of the other are memory of a program, {bytes} bytes each, so their distances do not compare; compare two traces of requests, or two programs"
     )]
     Ids {
         /// Bytes of an item of the other.
@@ -157,17 +157,20 @@ impl LocalityChange {
     /// If their granularities differ.
     pub fn comparable(before: &Profile, after: &Profile) -> Result<(), DifferenceError> {
         let (old, new) = (before.granularity.bytes(), after.granularity.bytes());
-        if old == new {
-            return Ok(());
-        }
-        Err(match (before.method.ids, after.method.ids) {
-            (true, false) => DifferenceError::Ids { bytes: new },
-            (false, true) => DifferenceError::Ids { bytes: old },
-            _ => DifferenceError::Sizes {
+        let are_requests =
+            [before, after].map(|profile| profile.method.ids || profile.requested_bytes.is_some());
+        // Ids may be lines or pages of the same size; objects of different sizes are not.
+        let is_weighed = before.requested_bytes.is_some() || after.requested_bytes.is_some();
+        match are_requests {
+            [_, _] if old == new && !is_weighed => Ok(()),
+            [true, false] => Err(DifferenceError::Ids { bytes: new }),
+            [false, true] => Err(DifferenceError::Ids { bytes: old }),
+            _ if old == new => Ok(()),
+            _ => Err(DifferenceError::Sizes {
                 before: old,
                 after: new,
-            },
-        })
+            }),
+        }
     }
 
     /// The change between two histograms of the same work that measured all distances.
@@ -377,6 +380,13 @@ mod tests {
             let error = LocalityChange::between(both.0, both.1).unwrap_err();
             assert_eq!(error, DifferenceError::Ids { bytes: 64 });
         }
+        // Ids of the same size may be lines; requests that are weighed by their bytes are not.
+        after.granularity = before.granularity;
+        assert!(LocalityChange::between(&before, &after).is_ok());
+        after.method.ids = false;
+        after.requested_bytes = Some(after.histogram.clone());
+        let error = LocalityChange::between(&before, &after).unwrap_err();
+        assert_eq!(error, DifferenceError::Ids { bytes: 64 });
     }
 
     #[test]
