@@ -6,6 +6,8 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(test)]
+use reuselens_wire::BLOCK_HEADER_BYTES;
 use reuselens_wire::{
     BLOCK_BYTES, BLOCKS, MappedSegment, RECORD_BYTES, Record, Slot, SlotOwner, SlotState,
     SystemCalls, WireKind,
@@ -184,6 +186,21 @@ impl Channel {
     /// process, or recording has stopped.
     pub fn forget(&mut self) {
         self.slot = None;
+    }
+}
+
+#[cfg(test)]
+impl Channel {
+    /// Takes what was written and not published out of the block.
+    pub fn take_written(&self) -> alloc::vec::Vec<Record> {
+        let Some(slot) = self.slot else {
+            return alloc::vec::Vec::new();
+        };
+        let start = slot.block_address.load(Ordering::Relaxed) + BLOCK_HEADER_BYTES as u64;
+        let end = slot.cursor.swap(start, Ordering::Relaxed);
+        let count = (end - start) as usize / RECORD_BYTES;
+        // SAFETY: the records between the block's header and the cursor were written.
+        unsafe { core::slice::from_raw_parts(start as *const Record, count).to_vec() }
     }
 }
 

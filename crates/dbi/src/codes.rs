@@ -85,7 +85,7 @@ pub fn descriptor(head: u32) -> &'static Descriptor {
 
 /// Adds a descriptor and returns the head of its block records. Called with the codes locked. If
 /// its rows are the first rows of another descriptor, `longer` is that one's head.
-fn add_descriptor(descriptor: Descriptor, longer: Option<u32>) -> u32 {
+pub fn add_descriptor(descriptor: Descriptor, longer: Option<u32>) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
     let rows = descriptor.accesses.iter().filter_map(BlockAccess::row);

@@ -165,6 +165,38 @@ pub struct Descriptor {
     pub accesses: &'static [BlockAccess],
     /// How many of these are plain accesses to memory.
     pub hits: u16,
-    /// Whether a function is left.
-    pub exits: bool,
+    /// Of these, the one by which a function is left, if it is.
+    pub exit: Option<&'static BlockAccess>,
+    /// What has to be looked at where its accesses are counted and not recorded.
+    pub counting: Counting,
+}
+
+/// What has to be looked at in a block record where its accesses are counted and not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counting {
+    /// Nothing: it has as many accesses as its descriptor has hits.
+    Known,
+    /// The same, but a function is called or left.
+    Calls,
+    /// The same, and within an allocator's function whether that returns.
+    Results,
+    /// Its words: they say how many accesses it has, or it has events that are recorded always.
+    Words,
+    /// Each access: among them are events by which what is recorded changes.
+    Each,
+}
+
+impl Counting {
+    /// That of a block with these accesses.
+    pub fn of(accesses: &[BlockAccess]) -> Counting {
+        let of_one = |access: &BlockAccess| match access.op {
+            Op::Plain => Counting::Known,
+            Op::Enter { .. } | Op::Exit => Counting::Calls,
+            Op::Result { .. } => Counting::Results,
+            Op::Region { .. } | Op::Function => Counting::Each,
+            _ => Counting::Words,
+        };
+        let all = accesses.iter().map(of_one);
+        all.max().unwrap_or(Counting::Known)
+    }
 }

@@ -13,7 +13,7 @@ use reuselens_wire::{
 
 use super::allocations::{self, Calls};
 use super::codes;
-use super::descriptor::{BlockAccess, Descriptor, Gather, NO_WORD, Op};
+use super::descriptor::{BlockAccess, Descriptor, Gather, NO_WORD, Op, Special};
 use super::gate;
 use super::thread::{BUFFER_BYTES, Thread};
 
@@ -22,16 +22,9 @@ use super::thread::{BUFFER_BYTES, Thread};
 pub struct Pending {
     /// A call whose function is not known before the next block record: return address, stack
     /// pointer.
-    entered: Option<(u64, u64)>,
+    pub entered: Option<(u64, u64)>,
     /// The allocator's function that has not returned.
     pub calls: Calls,
-}
-
-impl Pending {
-    /// Whether no call waits for its function to be known.
-    pub fn is_empty(&self) -> bool {
-        self.entered.is_none()
-    }
 }
 
 /// A block record in the buffer: its words, the head included.
@@ -41,6 +34,14 @@ struct BlockRecord {
 }
 
 impl BlockRecord {
+    /// The one at `at` in a thread's buffer.
+    fn new(thread: &Thread, at: u64) -> BlockRecord {
+        BlockRecord {
+            at: at as *const u64,
+            fs_base: thread.fs_base,
+        }
+    }
+
     #[inline]
     fn word(&self, index: u16) -> u64 {
         // SAFETY: descriptors name only words that their blocks write.
@@ -104,11 +105,11 @@ const ROOM: usize = BLOCK_RECORD_BYTES_MOST / RECORD_BYTES + AT_ONCE;
 const AT_ONCE: usize = 4;
 
 /// Sends the block records from `at` on unchanged. Returns the address of the first that must be
-/// expanded, or `end`.
+/// expanded, or `end`. Whether one of them must be is known by [`must_be_expanded`].
 ///
 /// The length of a block record is in its head, so that the processor need not wait for a look-up
 /// to know where the next one begins.
-fn send_block_records(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
+pub fn send_block_records(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
     let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
     let stack_high = thread.channel.stack_high();
     let mut waiting = thread.waiting.entered;
@@ -136,7 +137,7 @@ fn send_block_records(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
             }
             if head & SPECIAL != 0 {
                 let special = codes::special(head);
-                if special.head == 0 || (special.results && within) {
+                if must_be_expanded(special, within) {
                     end = at;
                     break;
                 }
@@ -167,6 +168,13 @@ fn send_block_records(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
     thread.waiting.entered = waiting;
     // If `at` is not there yet, the channel is closed: the rest is dropped.
     end
+}
+
+/// Whether block records with this meaning cannot be sent unchanged; `within` an allocator's
+/// function that has not returned.
+#[inline(always)]
+pub fn must_be_expanded(special: &Special, within: bool) -> bool {
+    special.head == 0 || (special.results && within)
 }
 
 /// The record of the called function, if a block record with this head shows which function it is.
@@ -228,27 +236,10 @@ unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool)
     }
 }
 
-/// Sends the block record at `at` unchanged; it must not be [`SPECIAL`].
-pub fn send_block_record(thread: &mut Thread, at: u64) {
-    let block_record = at as *const u64;
-    // SAFETY: the buffer holds complete block records.
-    let records = unpack_head(unsafe { *block_record.add(usize::from(NO_WORD)) } as u32).1;
-    if let Some(to) = thread.channel.room(records) {
-        // SAFETY: as above, and there is room.
-        unsafe {
-            core::ptr::copy_nonoverlapping(block_record.cast::<Record>(), to, records);
-            thread.channel.advance(to.add(records));
-        }
-    }
-}
-
 /// Writes a record for each access in the block record at `at` that is made by an instruction with
 /// a number below `before`.
 pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16) {
-    let block_record = BlockRecord {
-        at: at as *const u64,
-        fs_base: thread.fs_base,
-    };
+    let block_record = BlockRecord::new(thread, at);
     if thread.waiting.entered.is_some() && !descriptor.stub {
         enter(thread, descriptor.pc);
     }
@@ -265,6 +256,52 @@ fn enter(thread: &mut Thread, pc: u64) {
     if let Some((back, pointer)) = thread.waiting.entered.take() {
         let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
         thread.put(&[enter_words(pc, back, depth)]);
+    }
+}
+
+/// The record of an access in the block record at `at`.
+#[inline(always)]
+pub fn record(thread: &Thread, access: &BlockAccess, at: u64) -> Record {
+    Record {
+        word0: BlockRecord::new(thread, at).address(access),
+        word1: access.meta,
+    }
+}
+
+/// How many accesses the block record at `at` has.
+pub fn count(thread: &Thread, descriptor: &Descriptor, at: u64) -> u64 {
+    let block_record = BlockRecord::new(thread, at);
+    let accesses = descriptor.accesses.iter();
+    u64::from(descriptor.hits)
+        + accesses
+            .map(|access| varying(&block_record, access))
+            .sum::<u64>()
+}
+
+/// How many accesses one makes whose number depends on the block record; 0 for all others.
+fn varying(block_record: &BlockRecord, access: &BlockAccess) -> u64 {
+    match access.op {
+        Op::Range { end } => u64::from(block_record.word(end) != block_record.word(access.word)),
+        Op::Masked { mask, lanes } => u64::from(mask_bits(block_record, mask, lanes) != 0),
+        Op::Signed { mask, lanes } => {
+            u64::from(sign_bits(block_record, mask, lanes, size(access)) != 0)
+        }
+        Op::Gather(gather) => gathered_lanes(block_record, access, &gather).count() as u64,
+        Op::State { mask } => u64::from(super::x86_64::state_bytes(block_record.word(mask)) != 0),
+        _ => 0,
+    }
+}
+
+/// Does what follows from the block record at `at` besides its accesses.
+pub fn follow(thread: &mut Thread, descriptor: &Descriptor, at: u64) {
+    let block_record = BlockRecord::new(thread, at);
+    for access in descriptor.accesses {
+        if matches!(
+            access.op,
+            Op::Enter { .. } | Op::Exit | Op::Allocator { .. } | Op::Result { .. } | Op::Order
+        ) {
+            expand_access(thread, &block_record, access);
+        }
     }
 }
 
@@ -294,7 +331,7 @@ fn expand_access(thread: &mut Thread, block_record: &BlockRecord, access: &Block
             range(thread, access, low, start.abs_diff(end));
         }
         Op::Masked { mask, lanes } => {
-            let bits = block_record.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)));
+            let bits = mask_bits(block_record, mask, lanes);
             lanes_of(thread, access, address, bits);
         }
         Op::Signed { mask, lanes } => {
@@ -368,6 +405,11 @@ fn lanes_of(thread: &mut Thread, access: &BlockAccess, address: u64, bits: u64) 
     }]);
 }
 
+/// The lowest `lanes` bits of word `mask`.
+fn mask_bits(block_record: &BlockRecord, mask: u16, lanes: u8) -> u64 {
+    block_record.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)))
+}
+
 /// A bit for each of `lanes` elements of `bytes` bytes, from word `mask` on: whether its sign is
 /// set.
 fn sign_bits(block_record: &BlockRecord, mask: u16, lanes: u8, bytes: u64) -> u64 {
@@ -388,15 +430,7 @@ fn gathered(
     base: u64,
     gather: &Gather,
 ) {
-    let bits = if gather.signed {
-        sign_bits(block_record, gather.mask, gather.lanes, size(access))
-    } else {
-        block_record.word(gather.mask)
-    };
-    for lane in 0..u16::from(gather.lanes) {
-        if bits >> lane & 1 == 0 {
-            continue;
-        }
+    for lane in gathered_lanes(block_record, access, gather) {
         let index = if gather.wide {
             block_record.word(gather.indices + lane)
         } else {
@@ -408,4 +442,18 @@ fn gathered(
             word1: access.meta,
         }]);
     }
+}
+
+/// The active lanes of a gather or scatter.
+fn gathered_lanes(
+    block_record: &BlockRecord,
+    access: &BlockAccess,
+    gather: &Gather,
+) -> impl Iterator<Item = u16> + use<> {
+    let bits = if gather.signed {
+        sign_bits(block_record, gather.mask, gather.lanes, size(access))
+    } else {
+        block_record.word(gather.mask)
+    };
+    (0..u16::from(gather.lanes)).filter(move |lane| bits >> lane & 1 != 0)
 }

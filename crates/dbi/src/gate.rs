@@ -3,18 +3,20 @@
 //!
 //! Blocks write block records whether they are wanted or not: that is cheap, and no code needs to
 //! be translated again when recording begins. Unwanted accesses are counted and dropped when the
-//! buffer is emptied, a block record at a time where possible ([`drain`]), else record by record
-//! ([`put`]).
+//! buffer is emptied: runs of block records at once ([`drain`]), and those in which something
+//! changes record by record ([`put`]).
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Gate, REGION_BYTES, Record, SPECIAL};
+use reuselens_wire::{Control, Gate, REGION_BYTES, Record};
 
-use super::codes;
-use super::expand;
 use super::segment;
 use super::sys;
 use super::thread::Thread;
+use runs::Next;
+
+#[path = "gate/runs.rs"]
+mod runs;
 
 /// What is to be recorded; `None` once recording has ended.
 pub fn control() -> Option<&'static Control> {
@@ -59,31 +61,26 @@ pub fn put(thread: &mut Thread, records: &[Record]) {
     gate.sort(control, high, records, &mut |run| channel.put(run));
 }
 
-/// Sends or drops the block records from `at` on whose accesses are all wanted or all unwanted.
-/// Returns the address of the first that has to be expanded, or `end`; `at` if everything is
-/// wanted.
+/// Sends or drops the block records from `at` on, up to the first in which what is recorded may
+/// change. Returns the address of that, which has to be expanded, or `end`; that of the first from
+/// which everything is wanted, if so.
 pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     let Some(control) = control() else {
         return at;
     };
-    if is_direct(thread, control) {
-        return at;
-    }
-    while at < end && thread.waiting.is_empty() {
-        let head = expand::head(at);
-        let descriptor = codes::descriptor(head);
-        if head & SPECIAL != 0 || descriptor.exits {
+    while at < end && !is_direct(thread, control) {
+        let phase = thread.gate.phase(control);
+        if phase.recorded != thread.gate.was_recorded() {
             return at;
         }
-        match thread.gate.take_all(control, u64::from(descriptor.hits)) {
-            Some(true) => {
-                flush(thread);
-                expand::send_block_record(thread, at);
-            }
-            Some(false) => {}
-            None => return at,
+        let expected = if phase.recorded {
+            runs::send(thread, control, phase, &mut at, end)
+        } else {
+            runs::leave_out(thread, control, phase, &mut at, end)
+        };
+        if expected == Next::Expand {
+            return at;
         }
-        at += 8 * u64::from(descriptor.words);
     }
     at
 }

@@ -95,8 +95,17 @@ pub fn open(path: &[u8]) {
     BASE.store(address, Ordering::Release);
 }
 
-/// Makes the memory at `address` the segment, for tests.
+/// Makes memory of zeros the segment, in which nothing has happened yet, until the result is
+/// dropped: other tests wait so long.
 #[cfg(test)]
-pub fn use_for_tests(address: u64) {
+pub fn use_for_tests() -> impl Sized {
+    extern crate std;
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(|failed| failed.into_inner());
+    let bytes = SEGMENT_BYTES + BLOCK_BYTES;
+    let memory: &'static mut [u8] = alloc::vec![0; bytes].leak();
+    let address = (memory.as_ptr() as u64).next_multiple_of(BLOCK_BYTES as u64);
+    MAPPED.store(address, Ordering::Release);
     BASE.store(address, Ordering::Release);
+    turn
 }

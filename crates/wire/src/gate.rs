@@ -70,6 +70,15 @@ pub struct RecordingScope {
     function: u64,
 }
 
+/// What is decided about the next accesses of a thread ([`Gate::phase`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Whether they are recorded.
+    pub recorded: bool,
+    /// How many they are, if the thread's regions and functions stay the same; `u64::MAX` if all.
+    pub accesses: u64,
+}
+
 impl Gate {
     /// The gate of a thread that starts within `scope`.
     pub const fn new(scope: RecordingScope) -> Self {
@@ -171,13 +180,7 @@ impl Gate {
     /// the decision is for: these are used up, at least one if `wanted` is not 0.
     #[inline]
     pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
-        self.take_as(control, wanted, self.passes(control))
-    }
-
-    /// [`Self::take`] for a caller that has evaluated [`Self::passes`].
-    #[inline]
-    fn take_as(&mut self, control: &Control, wanted: u64, passes: bool) -> (bool, u64) {
-        let (mut on, mut granted) = (passes, wanted);
+        let (mut on, mut granted) = (self.passes(control), wanted);
         if on && !(self.budget == 0 && control.is_unmetered()) {
             if self.budget == 0 {
                 let (claimed, budget) = control.claim();
@@ -194,18 +197,39 @@ impl Gate {
         (on, granted)
     }
 
-    /// Like [`Self::take`], for all of `wanted` at once: whether they are recorded. `None`, and
-    /// nothing is used up, if the claimed numbers may not cover all of them.
-    #[inline]
-    pub fn take_all(&mut self, control: &Control, wanted: u64) -> Option<bool> {
+    /// What is decided about the next accesses. Claims numbers for them if they need some and none
+    /// are left; uses none up ([`Self::spend`]).
+    pub fn phase(&mut self, control: &Control) -> Phase {
         let passes = self.passes(control);
-        let metered = self.budget != 0 || !control.is_unmetered();
-        if passes && metered && self.budget < wanted {
-            return None;
+        if !passes || (self.budget == 0 && control.is_unmetered()) {
+            return Phase {
+                recorded: passes,
+                accesses: u64::MAX,
+            };
         }
-        let (on, granted) = self.take_as(control, wanted, passes);
-        debug_assert!(granted == wanted);
-        Some(on)
+        if self.budget == 0 {
+            let (claimed, budget) = control.claim();
+            (self.claimed, self.budget) = (u64::from(claimed), budget);
+        }
+        Phase {
+            recorded: self.claimed != 0,
+            accesses: self.budget,
+        }
+    }
+
+    /// Uses up `count` accesses of a phase, at most as many as it has.
+    pub fn spend(&mut self, phase: Phase, count: u64) {
+        if count == 0 {
+            return;
+        }
+        // A claim is never for all accesses.
+        if phase.accesses != u64::MAX {
+            self.budget = self.budget.saturating_sub(count);
+        }
+        if !phase.recorded {
+            self.left_out = self.left_out.wrapping_add(count);
+        }
+        self.on = u64::from(phase.recorded);
     }
 
     /// Whether the last access was recorded.
@@ -260,6 +284,59 @@ impl Gate {
         if kept < records.len() {
             out(&records[kept..]);
         }
+    }
+
+    /// Passes the record of a function's entry to `out` or lets it wait, as [`Self::sort`] does.
+    /// Returns whether the thread has entered or left its wanted function.
+    #[inline]
+    pub fn enter(
+        &mut self,
+        control: &Control,
+        stack_high: u64,
+        record: Record,
+        out: &mut impl FnMut(&[Record]),
+    ) -> bool {
+        let before = self.function;
+        if self.entered(control, stack_high, record) {
+            self.flush(out);
+            out(&[record]);
+        }
+        before != self.function
+    }
+
+    /// The same for the record of a function's exit.
+    #[inline]
+    pub fn leave(&mut self, record: Record, out: &mut impl FnMut(&[Record])) -> bool {
+        let before = self.function;
+        if self.left(record.word0) {
+            self.flush(out);
+            out(&[record]);
+        }
+        before != self.function
+    }
+
+    /// Counts the entry of a function and the exit after it, if each is there, of a thread that
+    /// is recorded within its wanted function; `exit` is its stack pointer. False, and nothing is
+    /// counted, if the wanted function may not go on: then [`Self::sort`] has to decide.
+    pub fn goes_on(&mut self, stack_high: u64, entry: Option<Record>, exit: Option<u64>) -> bool {
+        let mut deeper = self.deeper;
+        if let Some(entry) = entry {
+            let (_, depth) = unpack_enter(entry);
+            let pointer = stack_high.wrapping_sub(depth * 8);
+            if depth == ENTER_DEPTH_UNKNOWN || pointer > self.function {
+                return false;
+            }
+            deeper = deeper.wrapping_add(1);
+        }
+        if let Some(pointer) = exit {
+            let callee = pointer == self.function && deeper > 0;
+            if pointer >= self.function && !callee {
+                return false;
+            }
+            deeper = deeper.saturating_sub(1);
+        }
+        self.deeper = deeper;
+        true
     }
 
     /// Whether the first of these records are kept, and how many of them the answer is for.

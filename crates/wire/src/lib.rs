@@ -49,7 +49,7 @@ pub use dictionary::{
     SPECIALS_MOST, block_record_head, entry_bytes, head_word, special_head, take_entry,
     unpack_head,
 };
-pub use gate::{ControlStage, Gate, Range, RecordingScope, is_gated};
+pub use gate::{ControlStage, Gate, Phase, Range, RecordingScope, is_gated};
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET,
     ENVIRONMENT, Exec, ExecState, HEADER_BYTES, Header, MAGIC, MARKS_MOST, MARKS_OFFSET, Marks,

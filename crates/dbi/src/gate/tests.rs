@@ -4,7 +4,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use reuselens_wire::{SEGMENT_BYTES, WireKind};
+use reuselens_wire::WireKind;
 
 use super::*;
 use crate::image::sys;
@@ -71,9 +71,7 @@ fn long_name_is_cut() {
 
 #[test]
 fn put_counts_accesses_outside_of_regions_as_left_out() {
-    // Zeros are a segment in which nothing has happened yet.
-    let memory: &'static mut [u64] = vec![0_u64; SEGMENT_BYTES / 8].leak();
-    segment::use_for_tests(memory.as_ptr() as u64);
+    let _segment = segment::use_for_tests();
     let control = control().unwrap();
     for word in [&control.active, &control.regions] {
         word.store(1, Ordering::Relaxed);

@@ -23,7 +23,7 @@ use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::allocations;
 use crate::image::codes::Exits;
-use crate::image::descriptor::{BlockAccess, Descriptor, Op};
+use crate::image::descriptor::{BlockAccess, Counting, Descriptor, Op};
 use crate::image::thread::Thread;
 
 /// What is to be translated.
@@ -501,7 +501,8 @@ fn describe(
         words,
         plain: accesses.iter().all(BlockAccess::is_row),
         hits: hits.count() as u16 - u16::from(input.blocks),
-        exits: accesses.iter().any(|access| access.op == Op::Exit),
+        exit: accesses.iter().find(|access| access.op == Op::Exit),
+        counting: Counting::of(accesses),
         stub: terminator::is_stub(decoded),
         accesses,
     }

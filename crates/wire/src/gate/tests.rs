@@ -154,19 +154,97 @@ fn operands_are_left_out_with_their_access_and_other_records_pass() {
 }
 
 #[test]
-fn take_all_refuses_accesses_across_the_end_of_the_skipped_part() {
+fn phase_ends_with_the_claimed_numbers() {
     let control = Control::new();
     control.after.store(10, Ordering::Relaxed);
     let mut gate = Gate::new(RecordingScope::default());
+    let phase = |recorded, accesses| Phase { recorded, accesses };
     // All numbers that are skipped are claimed at once, and one is used.
     assert_eq!(gate.take(&control, 1), (false, 1));
     assert!(control.is_unmetered());
-    assert_eq!(gate.take_all(&control, 8), Some(false));
-    assert_eq!(gate.take_all(&control, 5), None);
+    assert_eq!(gate.phase(&control), phase(false, 9));
+    gate.spend(phase(false, 9), 8);
+    assert!(!gate.was_recorded() && !gate.is_direct(&control));
+    assert_eq!(gate.phase(&control), phase(false, 1));
     assert_eq!(gate.take(&control, 5), (false, 1));
-    assert_eq!(gate.take_all(&control, 5), Some(true));
+    assert_eq!(gate.phase(&control), phase(true, u64::MAX));
+    gate.spend(phase(true, u64::MAX), 5);
+    assert!(gate.was_recorded() && gate.is_direct(&control));
     gate.report(&control);
     assert_eq!(control.left_out.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn phase_outside_of_regions_claims_no_numbers() {
+    let control = Control::new();
+    control.regions.store(1, Ordering::Relaxed);
+    control.on.store(3, Ordering::Relaxed);
+    control.off.store(4, Ordering::Relaxed);
+    let mut gate = Gate::new(RecordingScope::default());
+    let outside = Phase {
+        recorded: false,
+        accesses: u64::MAX,
+    };
+    assert_eq!(gate.phase(&control), outside);
+    gate.spend(outside, 100);
+    assert_eq!(control.position.load(Ordering::Relaxed), 0);
+    gate.begin_region(&control, b"any");
+    let within = gate.phase(&control);
+    assert_eq!((within.recorded, within.accesses), (true, 3));
+}
+
+/// Entries and exits decided one by one ([`Gate::enter`], [`Gate::leave`], [`Gate::goes_on`])
+/// change a gate as they do in a run of records.
+#[test]
+fn entries_and_exits_one_by_one_are_as_sorted() {
+    let control = Control::new();
+    control.functions.store(1, Ordering::Relaxed);
+    let mut seed = 7_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    let mut one = Gate::new(RecordingScope::default());
+    one.set_ranges(&[Range { low: 50, high: 60 }]);
+    let mut many = one;
+    let (mut went_on, mut changed) = (0, 0);
+    for _ in 0..20_000 {
+        let record = match random(4) {
+            0 => enter(40 + random(30), 1 + random(20)),
+            1 | 2 => exit(1 + random(20)),
+            _ => load(random(100)),
+        };
+        let expected = sorted(&mut many, &control, &[record]);
+        let mut kept = Vec::new();
+        let mut out = |run: &[Record]| kept.extend_from_slice(run);
+        let recorded = one.was_recorded();
+        if record.kind() == WireKind::Load as u8 {
+            let phase = one.phase(&control);
+            if phase.recorded {
+                one.flush(&mut out);
+                out(&[record]);
+            }
+            one.spend(phase, 1);
+        } else {
+            let is_entry = record.kind() == WireKind::Enter as u8;
+            let (entry, exit) = (
+                is_entry.then_some(record),
+                (!is_entry).then_some(record.word0),
+            );
+            if recorded && one.function != 0 && one.goes_on(HIGH, entry, exit) {
+                out(&[record]);
+                went_on += 1;
+            } else if is_entry {
+                changed += u32::from(one.enter(&control, HIGH, record, &mut out));
+            } else {
+                changed += u32::from(one.leave(record, &mut out));
+            }
+        }
+        assert_eq!(kept, expected);
+        let state = |gate: &Gate| (gate.function, gate.deeper, gate.on, gate.left_out);
+        assert_eq!(state(&one), state(&many));
+    }
+    assert!(went_on > 1000 && changed > 1000, "{went_on} {changed}");
 }
 
 #[test]

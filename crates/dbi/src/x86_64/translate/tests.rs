@@ -360,7 +360,11 @@ fn call_and_return_are_recorded() {
         .map(|a| a.op)
         .collect();
     assert_eq!(ops, [Op::Plain, Op::Exit]);
-    assert!(made_return.descriptors[0].exits && !made_call.descriptors[0].exits);
+    let exit = |made: &Made| made.descriptors[0].exit.map(|exit| exit.op);
+    assert_eq!(
+        [exit(&made_return), exit(&made_call)],
+        [Some(Op::Exit), None]
+    );
 }
 
 #[test]
