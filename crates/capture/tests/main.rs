@@ -7,6 +7,7 @@ mod common;
 
 mod basic_blocks;
 mod flags_and_faults;
+mod limits;
 mod mirror;
 mod names;
 mod order;

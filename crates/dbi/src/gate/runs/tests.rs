@@ -236,7 +236,9 @@ fn limit(random: &mut Random, control: &Control) {
     control.on.store(on, order);
     control.off.store(off, order);
     control.regions.store(random.below(2) as u32, order);
-    control.region_bytes.store(5 * random.below(2) as u32, order);
+    control
+        .region_bytes
+        .store(5 * random.below(2) as u32, order);
     for (to, from) in control.region.iter().zip(NAMES[0]) {
         to.store(*from, order);
     }
@@ -385,6 +387,11 @@ fn difference(one: &Outcome, other: &Outcome) -> alloc::string::String {
         one.records.get(same),
         other.records.get(same),
         (one.records.len(), one.left_out, one.entered, one.position),
-        (other.records.len(), other.left_out, other.entered, other.position),
+        (
+            other.records.len(),
+            other.left_out,
+            other.entered,
+            other.position
+        ),
     )
 }
