@@ -24,6 +24,18 @@ pub enum Next {
     Expand,
 }
 
+impl Next {
+    /// What is to be done at a block record that does not belong to the run, with `left` accesses
+    /// of the phase left. If there is none, the next phase may be like this one.
+    fn after(left: u64) -> Next {
+        if left == 0 {
+            Next::Decide
+        } else {
+            Next::Expand
+        }
+    }
+}
+
 /// Leaves out block records from `at` on, whose accesses are not recorded. Counts the accesses;
 /// calls, returns and allocations are followed. Leaves `at` where it ends.
 pub fn leave_out(
@@ -49,7 +61,7 @@ pub fn leave_out(
         }
         let accesses = accesses(thread, descriptor, *at);
         if accesses > left || descriptor.counting == Counting::Each {
-            next = Next::Expand;
+            next = Next::after(left);
             break;
         }
         left -= accesses;
@@ -158,7 +170,7 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
         let must_be_expanded =
             head & SPECIAL != 0 && expand::must_be_expanded(codes::special(head), within);
         if must_be_expanded || accesses > left {
-            next = Next::Expand;
+            next = Next::after(left);
             break;
         }
         let begun = waiting.filter(|_| !descriptor.stub);
