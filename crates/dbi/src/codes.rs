@@ -95,7 +95,7 @@ pub fn add_descriptor(descriptor: Descriptor, longer: Option<u32>) -> u32 {
         rows: rows.count() as u32,
         words: u32::from(descriptor.words),
         of: longer.and_then(shared).map_or(0, |number| number + 1),
-        unused: 0,
+        summary: descriptor.summary().to_bits(),
     };
     let head = share(descriptor, entry);
     match head {

@@ -171,6 +171,42 @@ pub struct Descriptor {
     pub counting: Counting,
 }
 
+impl Descriptor {
+    /// What is in its dictionary entry, so that the descriptor need not be looked up.
+    pub fn summary(&self) -> Summary {
+        Summary(u32::from(self.hits) | (self.counting as u32) << 16)
+    }
+}
+
+/// The hits and the [`Counting`] of a descriptor.
+#[derive(Clone, Copy)]
+pub struct Summary(u32);
+
+impl Summary {
+    /// As a number of a dictionary entry.
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// From that number.
+    #[inline(always)]
+    pub fn from_bits(bits: u32) -> Summary {
+        Summary(bits)
+    }
+
+    /// How many plain accesses to memory there are.
+    #[inline(always)]
+    pub fn hits(self) -> u64 {
+        u64::from(self.0 as u16)
+    }
+
+    /// Whether this is the descriptor's [`Counting`].
+    #[inline(always)]
+    pub fn is(self, counting: Counting) -> bool {
+        self.0 >> 16 == counting as u32
+    }
+}
+
 /// What has to be looked at in a block record where its accesses are counted and not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counting {

@@ -55,8 +55,9 @@ pub struct DictionaryEntry {
     pub words: u32,
     /// 1 + the number of the entry whose first rows these are; 0 if the rows follow here.
     pub of: u32,
-    /// Not used.
-    pub unused: u32,
+    /// By which the rewriter counts accesses that are not recorded; only the process that wrote it
+    /// reads it.
+    pub summary: u32,
 }
 
 /// A row: its address is the displacement plus a word of the block record.

@@ -8,10 +8,10 @@
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Phase, Record, SPECIAL, enter_words};
+use reuselens_wire::{Control, Phase, RECORD_BYTES, Record, SPECIAL, enter_words, unpack_head};
 
 use crate::image::codes;
-use crate::image::descriptor::{Counting, Descriptor};
+use crate::image::descriptor::{Counting, Summary};
 use crate::image::expand;
 use crate::image::thread::Thread;
 
@@ -45,43 +45,44 @@ pub fn leave_out(
     at: &mut u64,
     end: u64,
 ) -> Next {
-    let high = thread.channel.stack_high();
     let mut left = phase.accesses;
     let mut next = Next::Decide;
-    while *at < end {
+    loop {
+        if thread.waiting.entered.is_none() {
+            *at = skip_known(*at, end, &mut left);
+        }
+        if *at >= end {
+            break;
+        }
         let head = expand::head(*at);
-        let descriptor = codes::descriptor(head);
+        let entry = codes::entry(head);
         if let Some(call) = thread.waiting.entered
-            && !descriptor.stub
+            && entry.pc != 0
         {
             thread.waiting.entered = None;
-            if enter(thread, control, high, entry(descriptor, call, high)) {
+            if enter(thread, control, entry.pc, call) {
                 break;
             }
         }
-        let accesses = accesses(thread, descriptor, *at);
-        if accesses > left || descriptor.counting == Counting::Each {
+        let summary = Summary::from_bits(entry.summary);
+        let accesses = accesses(thread, head, summary, *at);
+        if accesses > left || summary.is(Counting::Each) {
             next = Next::after(left);
             break;
         }
         left -= accesses;
-        let bytes = 8 * u64::from(descriptor.words);
-        let is_over = match descriptor.counting {
-            Counting::Known => {
-                *at += skip_repeated(*at + bytes, end, head, accesses, bytes, &mut left);
-                false
-            }
-            Counting::Calls => call_or_return(thread, descriptor, head, *at),
-            Counting::Results if !thread.waiting.calls.is_within() => {
-                call_or_return(thread, descriptor, head, *at)
-            }
-            _ => {
-                expand::follow(thread, descriptor, *at);
-                // It may have left the wanted function.
-                descriptor.exit.is_some()
-            }
+        let from = *at;
+        *at += bytes(head);
+        let is_simple = !summary.is(Counting::Words)
+            && !(summary.is(Counting::Results) && thread.waiting.calls.is_within());
+        let is_over = if is_simple {
+            call_or_return(thread, head, from)
+        } else {
+            let descriptor = codes::descriptor(head);
+            expand::follow(thread, descriptor, from);
+            // It may have left the wanted function.
+            descriptor.exit.is_some()
         };
-        *at += bytes;
         if is_over {
             break;
         }
@@ -90,50 +91,73 @@ pub fn leave_out(
     next
 }
 
+/// Skips block records from `at` on that have nothing but accesses whose number is known, as long
+/// as `left` covers these. Returns where it ends.
+///
+/// Where the next block record begins is in the head, so that the processor need not wait for a
+/// look-up to know it.
+#[inline(always)]
+fn skip_known(mut at: u64, end: u64, left: &mut u64) -> u64 {
+    while at < end {
+        let head = expand::head(at);
+        if head & SPECIAL != 0 {
+            break;
+        }
+        let summary = Summary::from_bits(codes::entry(head).summary);
+        if !summary.is(Counting::Known) || summary.hits() > *left {
+            break;
+        }
+        *left -= summary.hits();
+        at += (unpack_head(head).1 * RECORD_BYTES) as u64;
+    }
+    at
+}
+
+/// Bytes of a block record.
+#[inline(always)]
+fn bytes(head: u32) -> u64 {
+    match unpack_head(head).1 {
+        // It is too long for the number in its head.
+        0 => 8 * u64::from(codes::descriptor(head).words),
+        records => (records * RECORD_BYTES) as u64,
+    }
+}
+
 /// How many accesses the block record at `at` has.
 #[inline(always)]
-fn accesses(thread: &Thread, descriptor: &Descriptor, at: u64) -> u64 {
-    if descriptor.counting >= Counting::Words {
-        expand::count(thread, descriptor, at)
+fn accesses(thread: &Thread, head: u32, summary: Summary, at: u64) -> u64 {
+    if summary.is(Counting::Words) {
+        expand::count(thread, codes::descriptor(head), at)
     } else {
-        u64::from(descriptor.hits)
+        summary.hits()
     }
 }
 
-/// Skips block records with the head `head` from `at` on, as long as `left` covers their accesses.
-/// Returns their bytes. Loops write many with the same head.
+/// The record of the function that was entered with this call, and which is around `pc`.
 #[inline(always)]
-fn skip_repeated(at: u64, end: u64, head: u32, accesses: u64, bytes: u64, left: &mut u64) -> u64 {
-    let mut skipped = 0;
-    while at + skipped < end && expand::head(at + skipped) == head && accesses <= *left {
-        skipped += bytes;
-        *left -= accesses;
-    }
-    skipped
+fn entry_record(pc: u64, (back, pointer): (u64, u64), high: u64) -> Record {
+    enter_words(pc, back, high.wrapping_sub(pointer) >> 3)
 }
 
-/// The record of the function that was entered with `call`, and to which a block belongs.
+/// The function around `pc` is entered while accesses are left out. Whether the thread has entered
+/// or left its wanted function with that.
 #[inline(always)]
-fn entry(descriptor: &Descriptor, (back, pointer): (u64, u64), high: u64) -> Record {
-    enter_words(descriptor.pc, back, high.wrapping_sub(pointer) >> 3)
-}
-
-/// A function is entered while accesses are left out. Whether the thread has entered or left its
-/// wanted function with that.
-#[inline(always)]
-fn enter(thread: &mut Thread, control: &Control, high: u64, entry: Record) -> bool {
+fn enter(thread: &mut Thread, control: &Control, pc: u64, call: (u64, u64)) -> bool {
     let Thread { gate, channel, .. } = thread;
-    gate.enter(control, high, entry, &mut |records| channel.put(records))
+    let high = channel.stack_high();
+    let record = entry_record(pc, call, high);
+    gate.enter(control, high, record, &mut |records| channel.put(records))
 }
 
-/// A block that is left out calls a function or returns from one. Whether the thread has left its
-/// wanted function.
+/// A block that is left out calls a function, returns from one, or neither. Whether the thread has
+/// left its wanted function.
 #[inline(always)]
-fn call_or_return(thread: &mut Thread, descriptor: &Descriptor, head: u32, at: u64) -> bool {
+fn call_or_return(thread: &mut Thread, head: u32, at: u64) -> bool {
     if let Some(call) = call(head, at) {
         thread.waiting.entered = Some(call);
+        return false;
     }
-    let Some(exit) = descriptor.exit else {
+    let Some(exit) = codes::descriptor(head).exit else {
         return false;
     };
     let record = expand::record(thread, exit, at);
@@ -165,21 +189,20 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
     let start = *at;
     while *at < end {
         let head = expand::head(*at);
-        let descriptor = codes::descriptor(head);
-        let accesses = accesses(thread, descriptor, *at);
+        let entry = codes::entry(head);
+        let accesses = accesses(thread, head, Summary::from_bits(entry.summary), *at);
         let must_be_expanded =
             head & SPECIAL != 0 && expand::must_be_expanded(codes::special(head), within);
         if must_be_expanded || accesses > left {
             next = Next::after(left);
             break;
         }
-        let begun = waiting.filter(|_| !descriptor.stub);
+        let begun = waiting.filter(|_| entry.pc != 0);
         if wants_functions {
-            let entry = begun.map(|call| entry(descriptor, call, high));
-            let exit = descriptor
-                .exit
-                .map(|exit| expand::record(thread, exit, *at).word0);
-            if !thread.gate.goes_on(high, entry, exit) {
+            let record = begun.map(|call| entry_record(entry.pc, call, high));
+            let exit = codes::descriptor(head).exit;
+            let exit = exit.map(|exit| expand::record(thread, exit, *at).word0);
+            if !thread.gate.goes_on(high, record, exit) {
                 next = Next::Expand;
                 break;
             }
@@ -189,7 +212,7 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
         }
         waiting = call(head, *at).or(waiting);
         left -= accesses;
-        *at += 8 * u64::from(descriptor.words);
+        *at += bytes(head);
     }
     thread.gate.spend(phase, phase.accesses - left);
     expand::send_block_records(thread, start, *at);

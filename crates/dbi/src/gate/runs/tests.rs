@@ -9,7 +9,7 @@ use reuselens_wire::{Gate, NO_WORD, Range, Recording, RecordingScope, WireKind, 
 
 use super::*;
 use crate::image::channel::Channel;
-use crate::image::descriptor::{BlockAccess, Gather, Op};
+use crate::image::descriptor::{BlockAccess, Descriptor, Gather, Op};
 use crate::image::expand::Pending;
 use crate::image::{gate, segment};
 
