@@ -77,6 +77,18 @@ pub fn entry(head: u32) -> &'static DictionaryEntry {
     unsafe { &*(segment::entry_address(unpack_head(head).0) as *const DictionaryEntry) }
 }
 
+/// The last row of a dictionary entry that has rows of its own, as the entry of a block without
+/// more than plain accesses has that leaves a function: the exit.
+#[inline(always)]
+pub fn last_row(entry: &'static DictionaryEntry) -> Option<&'static EntryRow> {
+    let last = (entry.rows as usize).checked_sub(1)?;
+    let rows = core::ptr::from_ref(entry)
+        .wrapping_add(1)
+        .cast::<EntryRow>();
+    // SAFETY: rows without `of` follow their entry (`share`).
+    (entry.of == 0).then(|| unsafe { &*rows.add(last) })
+}
+
 /// The descriptor of the block that writes block records with this head.
 pub fn descriptor(head: u32) -> &'static Descriptor {
     // SAFETY: this process or one that it was forked from made it, and it is never freed.
@@ -95,7 +107,7 @@ pub fn add_descriptor(descriptor: Descriptor, longer: Option<u32>) -> u32 {
         rows: rows.count() as u32,
         words: u32::from(descriptor.words),
         of: longer.and_then(shared).map_or(0, |number| number + 1),
-        summary: descriptor.summary().to_bits(),
+        summary: descriptor.summary.to_bits(),
     };
     let head = share(descriptor, entry);
     match head {
@@ -142,23 +154,24 @@ fn share(descriptor: &Descriptor, entry: DictionaryEntry) -> Option<u32> {
 /// plain accesses can be sent, or 0.
 fn add_special(descriptor: &Descriptor, entry: DictionaryEntry, head: u32) -> u32 {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let called = descriptor
-        .accesses
-        .iter()
-        .find_map(|access| match access.op {
-            Op::Enter { back } => Some((access.word, access.displacement, back)),
-            _ => None,
-        });
-    let (word, displacement, back) = called.unwrap_or_default();
+    let moves = descriptor.accesses.iter().find_map(|access| {
+        let back = match access.op {
+            Op::Enter { back } => Some(back),
+            Op::Exit => None,
+            _ => return None,
+        };
+        Some((access.word, access.displacement, back))
+    });
+    let (word, displacement, back) = moves.unwrap_or_default();
     let result = |access: &BlockAccess| matches!(access.op, Op::Result { .. });
     let special = Special {
         entry,
         head,
-        enters: called.is_some(),
+        enters: back.is_some(),
         results: descriptor.accesses.iter().any(result),
         word,
         displacement,
-        back,
+        back: back.unwrap_or(0),
     };
     let at = SPECIALS.load(Ordering::Relaxed) as *mut Special;
     // SAFETY: `is_full` has checked that there is room; nothing uses it yet.

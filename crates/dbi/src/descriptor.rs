@@ -128,11 +128,11 @@ pub struct Special {
     /// Whether it has an [`Op::Result`]: it must be expanded while an allocator's function is
     /// followed.
     pub results: bool,
-    /// If a function is called: the word of its stack pointer,
+    /// If a function is called or left: the word of its stack pointer,
     pub word: u16,
     /// what is added to that word,
     pub displacement: u64,
-    /// and the return address.
+    /// and, if it is called, the return address.
     pub back: u64,
 }
 
@@ -143,9 +143,19 @@ impl Special {
     /// `block_record` must point to a block record with this `Special`'s head.
     #[inline(always)]
     pub unsafe fn call(&self, block_record: *const u64) -> (u64, u64) {
+        // SAFETY: by the caller.
+        (self.back, unsafe { self.pointer(block_record) })
+    }
+
+    /// The stack pointer of the function that is called or left in a block record.
+    ///
+    /// # Safety
+    /// As [`Self::call`].
+    #[inline(always)]
+    pub unsafe fn pointer(&self, block_record: *const u64) -> u64 {
         // SAFETY: by the caller; descriptors name only words that their blocks write.
         let word = unsafe { *block_record.add(usize::from(self.word)) };
-        (self.back, word.wrapping_add(self.displacement))
+        word.wrapping_add(self.displacement)
     }
 }
 
@@ -167,22 +177,48 @@ pub struct Descriptor {
     pub hits: u16,
     /// Of these, the one by which a function is left, if it is.
     pub exit: Option<&'static BlockAccess>,
-    /// What has to be looked at where its accesses are counted and not recorded.
-    pub counting: Counting,
+    /// What there is to count, and to look at, where its accesses are not recorded.
+    pub summary: Summary,
 }
 
-impl Descriptor {
-    /// What is in its dictionary entry, so that the descriptor need not be looked up.
-    pub fn summary(&self) -> Summary {
-        Summary(u32::from(self.hits) | (self.counting as u32) << 16)
-    }
-}
-
-/// The hits and the [`Counting`] of a descriptor.
-#[derive(Clone, Copy)]
+/// What there is to count and to look at in a block record whose accesses are not recorded: the
+/// number of its plain accesses, and flags. It is in the dictionary entry, so that the descriptor
+/// need not be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary(u32);
 
 impl Summary {
+    /// A function is called or left.
+    pub const CALLS: u32 = 1 << 16;
+    /// It may be an allocator's function that returns.
+    pub const RESULT: u32 = 1 << 17;
+    /// There are more accesses, as many as the words of the block record say.
+    pub const VARIES: u32 = 1 << 18;
+    /// There are events that are recorded in any case.
+    pub const KEPT: u32 = 1 << 19;
+    /// There are events by which what is recorded changes.
+    pub const DECIDES: u32 = 1 << 20;
+
+    /// That of a block with these accesses, of which `hits` are plain.
+    pub fn of(hits: u16, accesses: &[BlockAccess]) -> Summary {
+        let flag = |access: &BlockAccess| match access.op {
+            Op::Plain => 0,
+            Op::Enter { .. } | Op::Exit => Summary::CALLS,
+            Op::Result { .. } => Summary::RESULT,
+            Op::Range { .. }
+            | Op::Masked { .. }
+            | Op::Signed { .. }
+            | Op::Gather(_)
+            | Op::State { .. } => Summary::VARIES,
+            Op::Allocator { .. } | Op::Order => Summary::KEPT,
+            Op::Region { .. } | Op::Function => Summary::DECIDES,
+        };
+        let flags = accesses
+            .iter()
+            .fold(0, |flags, access| flags | flag(access));
+        Summary(u32::from(hits) | flags)
+    }
+
     /// As a number of a dictionary entry.
     pub fn to_bits(self) -> u32 {
         self.0
@@ -200,39 +236,9 @@ impl Summary {
         u64::from(self.0 as u16)
     }
 
-    /// Whether this is the descriptor's [`Counting`].
+    /// Whether it has any of these flags.
     #[inline(always)]
-    pub fn is(self, counting: Counting) -> bool {
-        self.0 >> 16 == counting as u32
-    }
-}
-
-/// What has to be looked at in a block record where its accesses are counted and not recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counting {
-    /// Nothing: it has as many accesses as its descriptor has hits.
-    Known,
-    /// The same, but a function is called or left.
-    Calls,
-    /// The same, and within an allocator's function whether that returns.
-    Results,
-    /// Its words: they say how many accesses it has, or it has events that are recorded always.
-    Words,
-    /// Each access: among them are events by which what is recorded changes.
-    Each,
-}
-
-impl Counting {
-    /// That of a block with these accesses.
-    pub fn of(accesses: &[BlockAccess]) -> Counting {
-        let of_one = |access: &BlockAccess| match access.op {
-            Op::Plain => Counting::Known,
-            Op::Enter { .. } | Op::Exit => Counting::Calls,
-            Op::Result { .. } => Counting::Results,
-            Op::Region { .. } | Op::Function => Counting::Each,
-            _ => Counting::Words,
-        };
-        let all = accesses.iter().map(of_one);
-        all.max().unwrap_or(Counting::Known)
+    pub fn has(self, flags: u32) -> bool {
+        self.0 & flags != 0
     }
 }

@@ -315,6 +315,32 @@ impl Gate {
         before != self.function
     }
 
+    /// Lets the record of a function's entry wait, whose stack pointer is known, while accesses are
+    /// left out and no functions are wanted. False, and nothing is done, if there is no room: see
+    /// [`Self::enter`].
+    #[inline(always)]
+    pub fn wait(&mut self, record: Record, pointer: u64) -> bool {
+        let at = self.entries_waiting as usize;
+        if at >= ENTRIES {
+            return false;
+        }
+        self.entries[at] = record;
+        self.pointers[at] = pointer;
+        self.entries_waiting += 1;
+        true
+    }
+
+    /// Removes the entry that waits last, if an exit with this stack pointer is its exit, while
+    /// accesses are left out and no functions are wanted. Else false, and nothing is done: see
+    /// [`Self::leave`].
+    #[inline(always)]
+    pub fn cancel_last(&mut self, pointer: u64) -> bool {
+        let last = self.entries_waiting.wrapping_sub(1);
+        let is_its = last < ENTRIES as u64 && self.pointers[last as usize] == pointer;
+        self.entries_waiting -= u64::from(is_its);
+        is_its
+    }
+
     /// Counts the entry of a function and the exit after it, if each is there, of a thread that
     /// is recorded within its wanted function; `exit` is its stack pointer. False, and nothing is
     /// counted, if the wanted function may not go on: then [`Self::sort`] has to decide.

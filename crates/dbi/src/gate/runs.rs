@@ -8,10 +8,13 @@
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Phase, RECORD_BYTES, Record, SPECIAL, enter_words, unpack_head};
+use reuselens_wire::{
+    Control, DictionaryEntry, ENTER_DEPTH_UNKNOWN, Phase, RECORD_BYTES, Record, SPECIAL,
+    enter_words, unpack_enter, unpack_head,
+};
 
 use crate::image::codes;
-use crate::image::descriptor::{Counting, Summary};
+use crate::image::descriptor::Summary;
 use crate::image::expand;
 use crate::image::thread::Thread;
 
@@ -45,11 +48,12 @@ pub fn leave_out(
     at: &mut u64,
     end: u64,
 ) -> Next {
+    let wants_functions = control.functions.load(Ordering::Relaxed) != 0;
     let mut left = phase.accesses;
     let mut next = Next::Decide;
     loop {
-        if thread.waiting.entered.is_none() {
-            *at = skip_known(*at, end, &mut left);
+        if !wants_functions {
+            *at = skip(thread, *at, end, &mut left);
         }
         if *at >= end {
             break;
@@ -66,24 +70,16 @@ pub fn leave_out(
         }
         let summary = Summary::from_bits(entry.summary);
         let accesses = accesses(thread, head, summary, *at);
-        if accesses > left || summary.is(Counting::Each) {
+        if accesses > left || summary.has(Summary::DECIDES) {
             next = Next::after(left);
             break;
         }
         left -= accesses;
         let from = *at;
         *at += bytes(head);
-        let is_simple = !summary.is(Counting::Words)
-            && !(summary.is(Counting::Results) && thread.waiting.calls.is_within());
-        let is_over = if is_simple {
-            call_or_return(thread, head, from)
-        } else {
-            let descriptor = codes::descriptor(head);
-            expand::follow(thread, descriptor, from);
-            // It may have left the wanted function.
-            descriptor.exit.is_some()
-        };
-        if is_over {
+        if summary.has(Summary::CALLS | Summary::RESULT | Summary::KEPT)
+            && follow(thread, summary, head, from)
+        {
             break;
         }
     }
@@ -91,26 +87,77 @@ pub fn leave_out(
     next
 }
 
-/// Skips block records from `at` on that have nothing but accesses whose number is known, as long
-/// as `left` covers these. Returns where it ends.
+/// Does what [`leave_out`] does for the most frequent block records where no functions are wanted:
+/// those that have only accesses, and calls and returns that match. Returns where it ends.
 ///
 /// Where the next block record begins is in the head, so that the processor need not wait for a
 /// look-up to know it.
-#[inline(always)]
-fn skip_known(mut at: u64, end: u64, left: &mut u64) -> u64 {
+fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
+    let high = thread.channel.stack_high();
+    let within = thread.waiting.calls.is_within();
+    let others = Summary::KEPT | Summary::DECIDES | if within { Summary::RESULT } else { 0 };
+    let mut waiting = thread.waiting.entered;
     while at < end {
         let head = expand::head(at);
-        if head & SPECIAL != 0 {
+        let entry = codes::entry(head);
+        if let Some(call) = waiting
+            && entry.pc != 0
+        {
+            let record = entry_record(entry.pc, call, high);
+            let (_, depth) = unpack_enter(record);
+            if depth == ENTER_DEPTH_UNKNOWN || !thread.gate.wait(record, high - depth * 8) {
+                break;
+            }
+            waiting = None;
+        }
+        let summary = Summary::from_bits(entry.summary);
+        let accesses = accesses(thread, head, summary, at);
+        let records = unpack_head(head).1;
+        if accesses > *left || records == 0 || summary.has(others) {
             break;
         }
-        let summary = Summary::from_bits(codes::entry(head).summary);
-        if !summary.is(Counting::Known) || summary.hits() > *left {
-            break;
+        if summary.has(Summary::CALLS) {
+            match movement(head, entry, at) {
+                Some(Movement::Call(call)) => waiting = Some(call),
+                Some(Movement::Return(pointer)) if thread.gate.cancel_last(pointer) => {}
+                _ => break,
+            }
         }
-        *left -= summary.hits();
-        at += (unpack_head(head).1 * RECORD_BYTES) as u64;
+        *left -= accesses;
+        at += (records * RECORD_BYTES) as u64;
     }
+    thread.waiting.entered = waiting;
     at
+}
+
+/// A call or a return in a block record.
+enum Movement {
+    /// A function is called: its return address and its stack pointer.
+    Call((u64, u64)),
+    /// A function with this stack pointer is left.
+    Return(u64),
+}
+
+/// The call or the return in the block record at `at`, which has one; `None` if it is not found
+/// without its descriptor.
+#[inline(always)]
+fn movement(head: u32, entry: &'static DictionaryEntry, at: u64) -> Option<Movement> {
+    let block_record = at as *const u64;
+    if head & SPECIAL != 0 {
+        let special = codes::special(head);
+        // SAFETY: the block record has this head.
+        return Some(unsafe {
+            if special.enters {
+                Movement::Call(special.call(block_record))
+            } else {
+                Movement::Return(special.pointer(block_record))
+            }
+        });
+    }
+    let row = codes::last_row(entry)?;
+    // SAFETY: rows name only words that their blocks write.
+    let word = unsafe { *block_record.add(usize::from(row.words().0)) };
+    Some(Movement::Return(word.wrapping_add(row.displacement)))
 }
 
 /// Bytes of a block record.
@@ -126,7 +173,7 @@ fn bytes(head: u32) -> u64 {
 /// How many accesses the block record at `at` has.
 #[inline(always)]
 fn accesses(thread: &Thread, head: u32, summary: Summary, at: u64) -> u64 {
-    if summary.is(Counting::Words) {
+    if summary.has(Summary::VARIES) {
         expand::count(thread, codes::descriptor(head), at)
     } else {
         summary.hits()
@@ -149,15 +196,18 @@ fn enter(thread: &mut Thread, control: &Control, pc: u64, call: (u64, u64)) -> b
     gate.enter(control, high, record, &mut |records| channel.put(records))
 }
 
-/// A block that is left out calls a function, returns from one, or neither. Whether the thread has
-/// left its wanted function.
-#[inline(always)]
-fn call_or_return(thread: &mut Thread, head: u32, at: u64) -> bool {
+/// Follows the call, the return or the allocation in the block record at `at`, which is left out.
+/// Whether the thread may have left its wanted function.
+fn follow(thread: &mut Thread, summary: Summary, head: u32, at: u64) -> bool {
     if let Some(call) = call(head, at) {
         thread.waiting.entered = Some(call);
-        return false;
     }
-    let Some(exit) = codes::descriptor(head).exit else {
+    let descriptor = codes::descriptor(head);
+    if summary.has(Summary::KEPT) || thread.waiting.calls.is_within() {
+        expand::follow(thread, descriptor, at);
+        return descriptor.exit.is_some();
+    }
+    let Some(exit) = descriptor.exit else {
         return false;
     };
     let record = expand::record(thread, exit, at);

@@ -23,7 +23,7 @@ use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::allocations;
 use crate::image::codes::Exits;
-use crate::image::descriptor::{BlockAccess, Counting, Descriptor, Op};
+use crate::image::descriptor::{BlockAccess, Descriptor, Op, Summary};
 use crate::image::thread::Thread;
 
 /// What is to be translated.
@@ -495,14 +495,15 @@ fn describe(
     words: u16,
 ) -> Descriptor {
     let first = decoded.instructions.first().map(Instruction::next_ip);
-    let hits = accesses.iter().filter(|access| access.op == Op::Plain);
+    let plain = accesses.iter().filter(|access| access.op == Op::Plain);
+    let hits = plain.count() as u16 - u16::from(input.blocks);
     Descriptor {
         pc: first.unwrap_or(decoded.next),
         words,
         plain: accesses.iter().all(BlockAccess::is_row),
-        hits: hits.count() as u16 - u16::from(input.blocks),
+        hits,
         exit: accesses.iter().find(|access| access.op == Op::Exit),
-        counting: Counting::of(accesses),
+        summary: Summary::of(hits, accesses),
         stub: terminator::is_stub(decoded),
         accesses,
     }

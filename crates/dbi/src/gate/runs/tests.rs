@@ -155,6 +155,7 @@ fn block(random: &mut Random, number: u64) -> Block {
 fn add(random: &mut Random, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) -> Block {
     let accesses: &'static [BlockAccess] = Box::leak(accesses.into_boxed_slice());
     let hits = accesses.iter().filter(|access| access.op == Op::Plain);
+    let hits = hits.count() as u16;
     let described = Descriptor {
         pc: pc + 4,
         // Some are too long to be sent.
@@ -162,9 +163,9 @@ fn add(random: &mut Random, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) -> 
         plain: accesses.iter().all(BlockAccess::is_row),
         stub: random.one_in(8),
         accesses,
-        hits: hits.count() as u16,
+        hits,
         exit: accesses.iter().find(|access| access.op == Op::Exit),
-        counting: Counting::of(accesses),
+        summary: Summary::of(hits, accesses),
     };
     let head = codes::add_descriptor(described, None);
     Block {
