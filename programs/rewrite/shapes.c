@@ -3,7 +3,6 @@
 // `begun` and `ended`. Deterministic, with one thread.
 #include <reuselens.h>
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +120,5 @@ int main(int count, char **arguments) {
   reuselens_region_end();
   work();
   touch(0, 50);
-  printf("%ld %ld\n", cells[7], cells[8]);
-  return 0;
+  return cells[7] < 0;
 }

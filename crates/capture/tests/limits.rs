@@ -13,7 +13,8 @@ use crate::common::programs::build;
 
 const SHAPES: [&str; 5] = ["loops", "calls", "heap", "strings", "jumps"];
 
-/// An access: its row, its operand or 0, and the address after the begin of its function.
+/// An access: its row, its operand or 0, and code of its function; 0 where functions were left by
+/// `longjmp`, of which the reader cannot always know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Access {
     row: (Kind, u8, u64, u64),
@@ -33,6 +34,8 @@ struct Recorded {
     whole: Option<usize>,
     /// Stack pointers and code of the functions that have not returned.
     stack: Vec<(u64, u64)>,
+    /// Whether functions are left by `longjmp`.
+    jumps: bool,
 }
 
 impl Recorded {
@@ -50,7 +53,10 @@ impl Recorded {
             kind if kind.is_access() => self.accesses.push(Access {
                 row: (row.kind, row.size, row.pc, row.addr),
                 operand,
-                function: self.stack.last().map_or(0, |(_, pc)| *pc),
+                function: match self.stack.last() {
+                    Some((_, pc)) if !self.jumps => *pc,
+                    _ => 0,
+                },
             }),
             _ => {}
         }
@@ -108,7 +114,11 @@ impl Shapes {
         };
         let (low, high) = self.symbols["work"];
         let mut running = Running::start(&launch).unwrap();
-        let (mut recorded, mut block) = (Recorded::default(), Block::new());
+        let mut recorded = Recorded {
+            jumps: shape == "jumps",
+            ..Recorded::default()
+        };
+        let mut block = Block::new();
         loop {
             match running.next(&mut block).unwrap() {
                 Step::Block => {

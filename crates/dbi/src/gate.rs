@@ -8,7 +8,7 @@
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Gate, REGION_BYTES, Record};
+use reuselens_wire::{Control, Gate, REGION_BYTES, Record, RecordingScope};
 
 use super::segment;
 use super::sys;
@@ -23,6 +23,11 @@ pub fn control() -> Option<&'static Control> {
     segment::get().map(|segment| &segment.header().control)
 }
 
+/// The gate of a thread that starts within `scope`.
+pub const fn new(scope: RecordingScope) -> Gate {
+    Gate::new(scope).with_own_exits()
+}
+
 /// A thread begins: sets whether its records have to be checked against the control.
 pub fn begin(thread: &mut Thread) {
     thread.gated = control().is_some_and(|control| control.active.load(Ordering::Relaxed) != 0);
@@ -30,7 +35,7 @@ pub fn begin(thread: &mut Thread) {
 
 /// In the child of a fork: it is in the same regions as its parent, and has claimed no numbers.
 pub fn fork(thread: &mut Thread) {
-    thread.gate = Gate::new(thread.gate.scope());
+    thread.gate = new(thread.gate.scope());
 }
 
 /// Whether everything is wanted for now. If so, sends the waiting function entries.

@@ -119,7 +119,7 @@ impl Thread {
             (&raw mut (*thread).channel).write(Channel::default());
             (&raw mut (*thread).signals).write(Signals::new());
             (&raw mut (*thread).waiting).write(Pending::default());
-            (&raw mut (*thread).gate).write(Gate::new(RecordingScope::default()));
+            (&raw mut (*thread).gate).write(gate::new(RecordingScope::default()));
             &mut *thread
         };
         thread.own = at;

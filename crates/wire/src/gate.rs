@@ -43,6 +43,8 @@ pub struct Gate {
     function: u64,
     /// Calls within that function that have not returned.
     deeper: u64,
+    /// Not 0 if an exit with the stack pointer of the wanted function is always its own.
+    own_exits: u64,
     /// Access numbers that were claimed and not used yet.
     budget: u64,
     /// Not 0 if the accesses with these numbers are recorded.
@@ -87,6 +89,7 @@ impl Gate {
             matched: scope.matched,
             function: scope.function,
             deeper: 0,
+            own_exits: 0,
             budget: 0,
             claimed: 0,
             on: 0,
@@ -97,6 +100,24 @@ impl Gate {
             entries: [Record { word0: 0, word1: 0 }; ENTRIES],
             pointers: [0; ENTRIES],
         }
+    }
+
+    /// The gate of a thread whose exits have the address of the return address, as the rewriter's
+    /// have: no callee has the stack pointer of its caller, as callees that end with a jump to the
+    /// exit hook have. So calls that were left without a return (`longjmp`) do not matter.
+    pub const fn with_own_exits(mut self) -> Self {
+        self.own_exits = 1;
+        self
+    }
+
+    /// Whether an exit with this stack pointer, of a thread with so many `deeper` calls, is that of
+    /// the wanted function, or shows that it was left before (exceptions).
+    #[inline]
+    fn ends_function(&self, pointer: u64, deeper: u64) -> bool {
+        // A callee that ends with a jump to the exit hook has freed its frame before, so its exit
+        // has the stack pointer of the wanted function itself.
+        let callee = self.own_exits == 0 && pointer == self.function && deeper > 0;
+        pointer >= self.function && !callee
     }
 
     /// What a child process of the thread starts with.
@@ -146,10 +167,7 @@ impl Gate {
     /// function that was left, or one that an exception has left before.
     #[inline]
     fn leave_function(&mut self, pointer: u64) {
-        // A callee that ends with a jump to the exit hook has freed its frame before, so its exit
-        // has the stack pointer of the wanted function itself.
-        let callee = pointer == self.function && self.deeper > 0;
-        if pointer >= self.function && !callee {
+        if self.ends_function(pointer, self.deeper) {
             self.function = 0;
         }
         self.deeper = self.deeper.saturating_sub(1);
@@ -355,8 +373,7 @@ impl Gate {
             deeper = deeper.wrapping_add(1);
         }
         if let Some(pointer) = exit {
-            let callee = pointer == self.function && deeper > 0;
-            if pointer >= self.function && !callee {
+            if self.ends_function(pointer, deeper) {
                 return false;
             }
             deeper = deeper.saturating_sub(1);

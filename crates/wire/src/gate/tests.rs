@@ -204,11 +204,14 @@ fn entries_and_exits_one_by_one_are_as_sorted() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 33) % below
     };
+    let (mut went_on, mut changed) = (0, 0);
     let mut one = Gate::new(RecordingScope::default());
     one.set_ranges(&[Range { low: 50, high: 60 }]);
     let mut many = one;
-    let (mut went_on, mut changed) = (0, 0);
-    for _ in 0..20_000 {
+    for step in 0..20_000 {
+        if step == 10_000 {
+            (one, many) = (one.with_own_exits(), many.with_own_exits());
+        }
         let record = match random(4) {
             0 => enter(40 + random(30), 1 + random(20)),
             1 | 2 => exit(1 + random(20)),
@@ -271,6 +274,24 @@ fn callee_that_ends_with_a_jump_does_not_end_the_function() {
         .map(|record| record.word0)
         .collect();
     assert_eq!(loads, [1, 2, 3]);
+}
+
+#[test]
+fn calls_without_return_do_not_keep_a_function_with_own_exits_open() {
+    let control = Control::new();
+    control.functions.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(RecordingScope::default()).with_own_exits();
+    gate.set_ranges(&[Range { low: 50, high: 60 }]);
+    // The call at depth 20 is left by `longjmp`.
+    let records = [
+        enter(55, 10),
+        load(1),
+        enter(99, 20),
+        load(2),
+        exit(10),
+        load(3),
+    ];
+    assert_eq!(sorted(&mut gate, &control, &records), records[..5]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use reuselens_wire::{Gate, NO_WORD, Range, Recording, RecordingScope, WireKind, head_word};
+use reuselens_wire::{NO_WORD, Range, Recording, RecordingScope, WireKind, head_word};
 
 use super::*;
 use crate::image::channel::Channel;
@@ -275,7 +275,7 @@ fn run(
     thread.waiting = Pending::default();
     gate::begin(thread);
     assert!(thread.gated);
-    thread.gate = Gate::new(RecordingScope::default());
+    thread.gate = gate::new(RecordingScope::default());
     let wanted = Range {
         low: CODE,
         high: CODE + 4 * CODE_BYTES,
