@@ -178,16 +178,16 @@ pub struct Descriptor {
     /// Of these, the one by which a function is left, if it is.
     pub exit: Option<&'static BlockAccess>,
     /// What there is to count, and to look at, where its accesses are not recorded.
-    pub summary: Summary,
+    pub summary: EventSummary,
 }
 
 /// What there is to count and to look at in a block record whose accesses are not recorded: the
 /// number of its plain accesses, and flags. It is in the dictionary entry, so that the descriptor
 /// need not be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary(u32);
+pub struct EventSummary(u32);
 
-impl Summary {
+impl EventSummary {
     /// A function is called or left.
     pub const CALLS: u32 = 1 << 16;
     /// It may be an allocator's function that returns.
@@ -200,23 +200,23 @@ impl Summary {
     pub const DECIDES: u32 = 1 << 20;
 
     /// That of a block with these accesses, of which `hits` are plain.
-    pub fn of(hits: u16, accesses: &[BlockAccess]) -> Summary {
+    pub fn of(hits: u16, accesses: &[BlockAccess]) -> EventSummary {
         let flag = |access: &BlockAccess| match access.op {
             Op::Plain => 0,
-            Op::Enter { .. } | Op::Exit => Summary::CALLS,
-            Op::Result { .. } => Summary::RESULT,
+            Op::Enter { .. } | Op::Exit => EventSummary::CALLS,
+            Op::Result { .. } => EventSummary::RESULT,
             Op::Range { .. }
             | Op::Masked { .. }
             | Op::Signed { .. }
             | Op::Gather(_)
-            | Op::State { .. } => Summary::VARIES,
-            Op::Allocator { .. } | Op::Order => Summary::KEPT,
-            Op::Region { .. } | Op::Function => Summary::DECIDES,
+            | Op::State { .. } => EventSummary::VARIES,
+            Op::Allocator { .. } | Op::Order => EventSummary::KEPT,
+            Op::Region { .. } | Op::Function => EventSummary::DECIDES,
         };
         let flags = accesses
             .iter()
             .fold(0, |flags, access| flags | flag(access));
-        Summary(u32::from(hits) | flags)
+        EventSummary(u32::from(hits) | flags)
     }
 
     /// As a number of a dictionary entry.
@@ -226,8 +226,8 @@ impl Summary {
 
     /// From that number.
     #[inline(always)]
-    pub fn from_bits(bits: u32) -> Summary {
-        Summary(bits)
+    pub fn from_bits(bits: u32) -> EventSummary {
+        EventSummary(bits)
     }
 
     /// How many plain accesses to memory there are.

@@ -14,7 +14,7 @@ use reuselens_wire::{
 };
 
 use crate::image::codes;
-use crate::image::descriptor::Summary;
+use crate::image::descriptor::EventSummary;
 use crate::image::expand;
 use crate::image::thread::Thread;
 
@@ -68,16 +68,16 @@ pub fn leave_out(
                 break;
             }
         }
-        let summary = Summary::from_bits(entry.summary);
+        let summary = EventSummary::from_bits(entry.summary);
         let accesses = accesses(thread, head, summary, *at);
-        if accesses > left || summary.has(Summary::DECIDES) {
+        if accesses > left || summary.has(EventSummary::DECIDES) {
             next = Next::after(left);
             break;
         }
         left -= accesses;
         let from = *at;
         *at += bytes(head);
-        if summary.has(Summary::CALLS | Summary::RESULT | Summary::KEPT)
+        if summary.has(EventSummary::CALLS | EventSummary::RESULT | EventSummary::KEPT)
             && follow(thread, summary, head, from)
         {
             break;
@@ -95,7 +95,8 @@ pub fn leave_out(
 fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
     let high = thread.channel.stack_high();
     let within = thread.waiting.calls.is_within();
-    let others = Summary::KEPT | Summary::DECIDES | if within { Summary::RESULT } else { 0 };
+    let others =
+        EventSummary::KEPT | EventSummary::DECIDES | if within { EventSummary::RESULT } else { 0 };
     let mut waiting = thread.waiting.entered;
     while at < end {
         let head = expand::head(at);
@@ -110,13 +111,13 @@ fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
             }
             waiting = None;
         }
-        let summary = Summary::from_bits(entry.summary);
+        let summary = EventSummary::from_bits(entry.summary);
         let accesses = accesses(thread, head, summary, at);
         let records = unpack_head(head).1;
         if accesses > *left || records == 0 || summary.has(others) {
             break;
         }
-        if summary.has(Summary::CALLS) {
+        if summary.has(EventSummary::CALLS) {
             match movement(head, entry, at) {
                 Some(Movement::Call(call)) => waiting = Some(call),
                 Some(Movement::Return(pointer)) if thread.gate.cancel_last(pointer) => {}
@@ -172,8 +173,8 @@ fn bytes(head: u32) -> u64 {
 
 /// How many accesses the block record at `at` has.
 #[inline(always)]
-fn accesses(thread: &Thread, head: u32, summary: Summary, at: u64) -> u64 {
-    if summary.has(Summary::VARIES) {
+fn accesses(thread: &Thread, head: u32, summary: EventSummary, at: u64) -> u64 {
+    if summary.has(EventSummary::VARIES) {
         expand::count(thread, codes::descriptor(head), at)
     } else {
         summary.hits()
@@ -198,12 +199,12 @@ fn enter(thread: &mut Thread, control: &Control, pc: u64, call: (u64, u64)) -> b
 
 /// Follows the call, the return or the allocation in the block record at `at`, which is left out.
 /// Whether the thread may have left its wanted function.
-fn follow(thread: &mut Thread, summary: Summary, head: u32, at: u64) -> bool {
+fn follow(thread: &mut Thread, summary: EventSummary, head: u32, at: u64) -> bool {
     if let Some(call) = call(head, at) {
         thread.waiting.entered = Some(call);
     }
     let descriptor = codes::descriptor(head);
-    if summary.has(Summary::KEPT) || thread.waiting.calls.is_within() {
+    if summary.has(EventSummary::KEPT) || thread.waiting.calls.is_within() {
         expand::follow(thread, descriptor, at);
         return descriptor.exit.is_some();
     }
@@ -240,7 +241,7 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
     while *at < end {
         let head = expand::head(*at);
         let entry = codes::entry(head);
-        let accesses = accesses(thread, head, Summary::from_bits(entry.summary), *at);
+        let accesses = accesses(thread, head, EventSummary::from_bits(entry.summary), *at);
         let must_be_expanded =
             head & SPECIAL != 0 && expand::must_be_expanded(codes::special(head), within);
         if must_be_expanded || accesses > left {

@@ -23,7 +23,7 @@ use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::allocations;
 use crate::image::codes::Exits;
-use crate::image::descriptor::{BlockAccess, Descriptor, Op, Summary};
+use crate::image::descriptor::{BlockAccess, Descriptor, EventSummary, Op};
 use crate::image::thread::Thread;
 
 /// What is to be translated.
@@ -503,7 +503,7 @@ fn describe(
         plain: accesses.iter().all(BlockAccess::is_row),
         hits,
         exit: accesses.iter().find(|access| access.op == Op::Exit),
-        summary: Summary::of(hits, accesses),
+        summary: EventSummary::of(hits, accesses),
         stub: terminator::is_stub(decoded),
         accesses,
     }

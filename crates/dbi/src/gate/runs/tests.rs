@@ -25,9 +25,9 @@ const BLOCKS: u64 = 60;
 const NAMES: [&[u8]; 2] = [b"solve", b"other"];
 
 /// A random number generator (a linear congruence).
-struct Random(u64);
+struct BlockDice(u64);
 
-impl Random {
+impl BlockDice {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         (self.0 >> 33) % limit
@@ -47,14 +47,14 @@ enum Ends {
 }
 
 /// A block, and the head of its block records.
-struct Block {
+struct MadeBlock {
     head: u32,
     descriptor: &'static Descriptor,
     ends: Ends,
 }
 
 /// An access with word `word`, of the block at `pc`.
-fn access(random: &mut Random, pc: u64, kind: WireKind, word: u16, op: Op) -> BlockAccess {
+fn access(random: &mut BlockDice, pc: u64, kind: WireKind, word: u16, op: Op) -> BlockAccess {
     BlockAccess {
         meta: Record::meta(kind, 8) | pc,
         displacement: random.below(1 << 20),
@@ -66,7 +66,7 @@ fn access(random: &mut Random, pc: u64, kind: WireKind, word: u16, op: Op) -> Bl
 }
 
 /// A random access in the middle of a block, whose further words begin at [`PLAIN_WORDS`].
-fn middle(random: &mut Random, pc: u64) -> BlockAccess {
+fn middle(random: &mut BlockDice, pc: u64) -> BlockAccess {
     let more = PLAIN_WORDS;
     let op = match random.below(24) {
         0 => Op::Range { end: more },
@@ -96,7 +96,7 @@ fn middle(random: &mut Random, pc: u64) -> BlockAccess {
 }
 
 /// A block with random accesses.
-fn block(random: &mut Random, number: u64) -> Block {
+fn block(random: &mut BlockDice, number: u64) -> MadeBlock {
     let pc = CODE + number * CODE_BYTES;
     let mut accesses = Vec::new();
     let event = |op, word| BlockAccess {
@@ -152,7 +152,7 @@ fn block(random: &mut Random, number: u64) -> Block {
     add(random, pc, accesses, ends)
 }
 
-fn add(random: &mut Random, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) -> Block {
+fn add(random: &mut BlockDice, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) -> MadeBlock {
     let accesses: &'static [BlockAccess] = Box::leak(accesses.into_boxed_slice());
     let hits = accesses.iter().filter(|access| access.op == Op::Plain);
     let hits = hits.count() as u16;
@@ -165,21 +165,21 @@ fn add(random: &mut Random, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) -> 
         accesses,
         hits,
         exit: accesses.iter().find(|access| access.op == Op::Exit),
-        summary: Summary::of(hits, accesses),
+        summary: EventSummary::of(hits, accesses),
     };
     let head = codes::add_descriptor(described, None);
-    Block {
+    MadeBlock {
         head,
         descriptor: codes::descriptor(head),
         ends,
     }
 }
 
-/// Block records as a thread might write them: calls and returns mostly match, blocks repeat.
+/// MadeBlock records as a thread might write them: calls and returns mostly match, blocks repeat.
 /// `functions`: whether some are wanted; else no block has an event for them.
 fn execution(
-    random: &mut Random,
-    blocks: &[Block],
+    random: &mut BlockDice,
+    blocks: &[MadeBlock],
     functions: bool,
     count: usize,
 ) -> Vec<Vec<u64>> {
@@ -217,7 +217,7 @@ fn execution(
 }
 
 /// The words of a block record.
-fn words(random: &mut Random, block: &Block, pointer: u64) -> Vec<u64> {
+fn words(random: &mut BlockDice, block: &MadeBlock, pointer: u64) -> Vec<u64> {
     let mut words: Vec<u64> = (0..block.descriptor.words)
         .map(|_| random.below(256))
         .collect();
@@ -235,7 +235,7 @@ fn words(random: &mut Random, block: &Block, pointer: u64) -> Vec<u64> {
 }
 
 /// Sets what is recorded. Each condition is there or not.
-fn limit(random: &mut Random, control: &Control) {
+fn limit(random: &mut BlockDice, control: &Control) {
     let order = Ordering::Relaxed;
     control.active.store(1, order);
     let after = [0, 0, 7, 900, 9000][random.below(5) as usize];
@@ -357,8 +357,8 @@ fn runs_pass_on_what_single_records_do() {
     let _segment = segment::use_for_tests();
     assert!(codes::begin());
     let control = gate::control().unwrap();
-    let mut random = Random(1);
-    let blocks: Vec<Block> = (0..BLOCKS).map(|n| block(&mut random, n)).collect();
+    let mut random = BlockDice(1);
+    let blocks: Vec<MadeBlock> = (0..BLOCKS).map(|n| block(&mut random, n)).collect();
     let thread = Thread::create().unwrap();
     thread.channel = Channel::claim(0, HIGH);
     assert!(!thread.channel.is_closed());
