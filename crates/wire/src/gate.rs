@@ -333,13 +333,21 @@ impl Gate {
         before != self.function
     }
 
+    /// Whether the thread is in no wanted function.
+    pub fn is_outside(&self) -> bool {
+        self.function == 0
+    }
+
     /// Lets the record of a function's entry wait, whose stack pointer is known, while accesses are
-    /// left out and no functions are wanted. False, and nothing is done, if there is no room: see
-    /// [`Self::enter`].
+    /// left out and the thread [`is_outside`](Self::is_outside) of wanted functions. False, and
+    /// nothing is done, if there is no room or the function is wanted: see [`Self::enter`].
     #[inline(always)]
     pub fn wait(&mut self, record: Record, pointer: u64) -> bool {
         let at = self.entries_waiting as usize;
-        if at >= ENTRIES {
+        let known = (self.ranges_known as usize).min(FUNCTIONS);
+        let pc = record.pc();
+        let is_wanted = |range: &Range| range.low <= pc && pc < range.high;
+        if at >= ENTRIES || self.ranges[..known].iter().any(is_wanted) {
             return false;
         }
         self.entries[at] = record;
@@ -349,8 +357,8 @@ impl Gate {
     }
 
     /// Removes the entry that waits last, if an exit with this stack pointer is its exit, while
-    /// accesses are left out and no functions are wanted. Else false, and nothing is done: see
-    /// [`Self::leave`].
+    /// accesses are left out and the thread [`is_outside`](Self::is_outside) of wanted functions.
+    /// Else false, and nothing is done: see [`Self::leave`].
     #[inline(always)]
     pub fn cancel_last(&mut self, pointer: u64) -> bool {
         let last = self.entries_waiting.wrapping_sub(1);

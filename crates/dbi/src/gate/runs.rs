@@ -48,11 +48,10 @@ pub fn leave_out(
     at: &mut u64,
     end: u64,
 ) -> Next {
-    let wants_functions = control.functions.load(Ordering::Relaxed) != 0;
     let mut left = phase.accesses;
     let mut next = Next::Decide;
     loop {
-        if !wants_functions {
+        if thread.gate.is_outside() {
             *at = skip(thread, *at, end, &mut left);
         }
         if *at >= end {
@@ -87,8 +86,9 @@ pub fn leave_out(
     next
 }
 
-/// Does what [`leave_out`] does for the most frequent block records where no functions are wanted:
-/// those that have only accesses, and calls and returns that match. Returns where it ends.
+/// Does what [`leave_out`] does for the most frequent block records of a thread that is in no wanted
+/// function: those that have only accesses, and calls and returns that match. Returns where it
+/// ends.
 ///
 /// Where the next block record begins is in the head, so that the processor need not wait for a
 /// look-up to know it.
