@@ -86,9 +86,9 @@ pub fn leave_out(
     next
 }
 
-/// Does what [`leave_out`] does for the most frequent block records of a thread that is in no wanted
-/// function: those that have only accesses, and calls and returns that match. Returns where it
-/// ends.
+/// Does what [`leave_out`] does for the most frequent block records of a thread that is in no
+/// wanted function: those that have only accesses, and calls and returns that match. Returns where
+/// it ends.
 ///
 /// Where the next block record begins is in the head, so that the processor need not wait for a
 /// look-up to know it.
