@@ -230,7 +230,6 @@ fn unknown_options_get_a_tip_for_what_is_meant() {
         ("completions tcsh", "there are no completions for tcsh"),
         // One that is spelt wrong.
         ("profile --granularty 64 -- true", "'--granularity'"),
-        ("completions zhs", "'zsh'"),
     ] {
         let done = place.run(&words.split(' ').collect::<Vec<_>>()).fails(2);
         done.clone().says(&["tip: ", tip]);
