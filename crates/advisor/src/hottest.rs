@@ -31,8 +31,14 @@ pub(crate) fn unexplained(facts: &MissFacts<'_>, findings: &[Finding]) -> Option
     if findings.iter().any(|finding| names(finding, name)) {
         return None;
     }
-    let reasons = [use_of_lines(facts, object, sums), reuse(facts, sums)];
+    let reasons = [
+        use_of_lines(facts, object, sums),
+        reuse(facts, object, sums),
+    ];
     let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    if reasons.is_empty() {
+        return None;
+    }
     Some(format!(
         "{name} has the most misses in {} ({misses}, {share}), and no rule applies to it: {}.",
         facts.cache_words(),
@@ -40,11 +46,21 @@ pub(crate) fn unexplained(facts: &MissFacts<'_>, findings: &[Finding]) -> Option
     ))
 }
 
-/// Whether a finding is about an object, alone or among others.
+/// Whether a finding is about an object, alone or among others that its text lists. An object whose
+/// name is a word of the language (`a`) may be taken for one of those.
 fn names(finding: &Finding, object: &str) -> bool {
     finding.place.object.as_deref() == Some(object)
-        || finding.remedy.contains(object)
-        || finding.evidence.iter().any(|it| it.contains(object))
+        || has_name(&finding.remedy, object)
+        || finding.evidence.iter().any(|it| has_name(it, object))
+}
+
+/// Whether a name is in a text, and not as a part of another one.
+fn has_name(text: &str, name: &str) -> bool {
+    let goes_on = |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !goes_on(before.chars().next_back()) && !goes_on(after.chars().next())
+    })
 }
 
 /// How much of the lines is used, and what moving fields would save.
@@ -57,32 +73,38 @@ fn use_of_lines(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<S
     let mut structures = facts.structures();
     let fields = match structures.find(|it| it.object == object) {
         Some(structure) => match most_saved(facts, &structure) {
-            Some(saved) => format!(
-                "moving the fields away that are hardly ever used would save {} of them at most",
-                ratio_percent(saved)
-            ),
+            Some(saved) => {
+                let of_all = structure.misses as f64 / sums.misses.max(1) as f64;
+                format!(
+                    "moving the fields away that are hardly ever used would save {} of them at most",
+                    ratio_percent(saved * of_all.min(1.0))
+                )
+            }
             None => "each of its fields is used".to_owned(),
         },
+        // Elements with fields, of which too little is known.
+        None if facts.elements_of(object).any(|it| it.layout.is_some()) => return Some(used),
         None if facts.elements_of(object).next().is_some() => {
-            "its elements are no structures".to_owned()
+            "its elements are no structures whose fields are known".to_owned()
         }
         None => "which of its fields that is, is not known".to_owned(),
     };
     Some(format!("{used}, and {fields}"))
 }
 
-/// What its misses are: first touches, or reuses that no rule on loops applies to.
-fn reuse(facts: &MissFacts<'_>, sums: &MissSums) -> Option<String> {
+/// What its misses are: first touches, or reuses that no loop carries. Of reuses that one does,
+/// nothing is said: each rule on loops has reasons of its own not to apply.
+fn reuse(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<String> {
     if sums.cold as f64 >= MOSTLY * sums.misses as f64 {
         return Some(format!(
             "{} are first touches",
             percent(sums.cold, sums.misses)
         ));
     }
-    let loops = if facts.causes.has_loops {
-        "no loop carries regular reuses of it that are far beyond the cache"
-    } else {
-        "which loop carries its reuses is not known"
-    };
-    Some(loops.to_owned())
+    if !facts.causes.has_loops {
+        return Some("which loop carries its reuses is not known".to_owned());
+    }
+    let mut routes = facts.routes.iter();
+    let is_carried = routes.any(|it| it.object == object && it.is_carried_by_loop());
+    (!is_carried).then(|| "no loop carries reuses of it that are beyond the cache".to_owned())
 }

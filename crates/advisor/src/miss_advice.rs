@@ -87,7 +87,7 @@ fn unknown(profile: &Profile, facts: &MissFacts<'_>) -> Vec<Unknown> {
         let entry = found.entry(need);
         let unknown = entry.or_insert_with(|| need.unknown(profile));
         unknown.misses = match need {
-            Need::Elements => Some(facts.misses_without_elements()),
+            Need::Elements => Some(facts.misses_without_elements().0),
             // First touches are carried by nothing.
             Need::Loops => Some(facts.misses.saturating_sub(profile.first_touches())),
             _ => None,

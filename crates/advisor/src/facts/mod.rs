@@ -243,22 +243,19 @@ impl<'a> MissFacts<'a> {
     /// Whether the sizes of elements are known of half of the misses of known objects, or of all
     /// but a few. Objects of larger elements than have counters are left out.
     pub fn knows_elements(&self) -> bool {
+        let (unknown, all) = self.misses_without_elements();
+        unknown < LEAST_MISSES || unknown <= all / 2
+    }
+
+    /// The misses of known objects whose elements have no known size, and those of all that could
+    /// have counters.
+    pub fn misses_without_elements(&self) -> (u64, u64) {
         let known = total((self.elements.iter()).map(|it| total(it.misses.iter().copied())));
         let objects = self
             .known_objects()
             .filter(|(object, _)| self.object(*object).element_bytes <= ElementUse::MOST_BYTES);
         let all = total(objects.map(|(_, sums)| sums.misses));
-        let unknown = all.saturating_sub(known);
-        unknown < LEAST_MISSES || unknown <= all / 2
-    }
-
-    /// The misses of accesses to data whose elements have no known size.
-    pub fn misses_without_elements(&self) -> u64 {
-        let known = self
-            .elements
-            .iter()
-            .map(|it| total(it.misses.iter().copied()));
-        self.misses.saturating_sub(total(known))
+        (all.saturating_sub(known), all)
     }
 
     /// The use of an object's elements after a pass that initialises all fields, if there is one.

@@ -13,7 +13,8 @@ pub static RULE: FindingRule = FindingRule {
     title: "Array of structures used by one field",
     what: "Arrays of structures of which at most half of the bytes that misses bring in are used, \
            and, on average, at most one and a half fields of an element while it is in the cache; \
-           of three quarters, if the rest is 5 % of all misses of the program. \
+           of three quarters, if the rest is 5 % of all misses of the program and the other fields \
+           are hardly ever used. \
            A first pass that initialises all fields does not count.",
     why: "A line holds all fields of a few elements, so that most of what is fetched is not used.",
     example: Example {
@@ -33,7 +34,8 @@ pub static RULE: FindingRule = FindingRule {
 
 /// The most of what is brought in that may be used: from half on, the change saves at most half.
 const MOST_UTILISATION: f64 = 0.5;
-/// The most where what is saved is much of all misses of the program.
+/// The most where what is saved is much of all misses of the program, and the other fields are cold:
+/// of a field that every fourth element uses, nearly every line of its own array would be brought in.
 const MOST_UTILISATION_OF_HOTTEST: f64 = 0.75;
 /// The most fields of an element that may be used while it is in the cache.
 const MOST_FIELDS: f64 = 1.5;
@@ -75,7 +77,8 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     let utilisation = structure.utilisation();
     let later = facts.later_use(structure);
     let amount = part(structure.misses, 1.0 - utilisation);
-    let most = if is_much_of_run(facts, amount) {
+    let others_are_cold = || (by_misses(&later).iter().skip(1)).all(|field| later.is_cold(field));
+    let most = if is_much_of_run(facts, amount) && others_are_cold() {
         MOST_UTILISATION_OF_HOTTEST
     } else {
         MOST_UTILISATION
