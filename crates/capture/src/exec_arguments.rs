@@ -9,13 +9,10 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::ptr;
 
 use libc::c_char;
-
-/// Where programs are looked for if `PATH` is not set, as by `execvp`.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
+use reuselens_io::program_files;
 
 /// Everything that `execve` takes, made before the fork, since nothing may be allocated after it.
 pub(crate) struct ExecArguments {
@@ -67,7 +64,7 @@ impl ExecArguments {
         };
         let words = std::iter::once(program).chain(arguments.iter().map(OsString::as_os_str));
         let words = words.map(|word| CString::new(word.as_bytes()));
-        let files = candidates(program).into_iter();
+        let files = program_files(program).into_iter();
         let files = files.map(|file| CString::new(file.into_os_string().as_bytes()));
         Ok(ExecArguments {
             files: files.collect::<Result<_, _>>()?,
@@ -108,14 +105,4 @@ impl ExecArguments {
         }
         io::Error::from_raw_os_error(if is_denied { libc::EACCES } else { last })
     }
-}
-
-/// The files that a program's name may mean.
-fn candidates(program: &OsStr) -> Vec<PathBuf> {
-    if program.is_empty() || program.as_bytes().contains(&b'/') {
-        return vec![PathBuf::from(program)];
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
-    let folders = std::env::split_paths(&folders);
-    folders.map(|folder| folder.join(program)).collect()
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_io::{command_error, find_program, why_not_run};
+use reuselens_io::{command_error, find_program, shell_words};
 use reuselens_trace::{ProcessEnd, Stop};
 use reuselens_wire::UNLIMITED;
 
@@ -164,18 +164,12 @@ impl Launch {
         rewritten: bool,
     ) -> io::Result<Child> {
         let refused = match self.spawn_file(program, arguments, segment, rewritten) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => error,
-            spawned => return spawned,
+            Ok(child) => return Ok(child),
+            Err(error) => error,
         };
-        let Some(path) = find_program(program) else {
-            return Err(refused);
-        };
-        if let Some(why) = why_not_run(&path) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-        }
-        let script = std::iter::once(path.into_os_string());
-        let words: Vec<OsString> = script.chain(arguments.iter().cloned()).collect();
-        self.spawn_file(OsStr::new(SHELL), &words, segment, rewritten)
+        let command = [std::slice::from_ref(program), arguments].concat();
+        let words = shell_words(&command, refused)?;
+        self.spawn_file(&words[0], &words[1..], segment, rewritten)
     }
 
     /// Starts a program that the kernel executes by itself.
@@ -215,9 +209,6 @@ impl Launch {
         command.spawn()
     }
 }
-
-/// The shell that runs scripts without a first line `#!`, as for `execvp`.
-const SHELL: &str = "/bin/sh";
 
 /// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls
 /// alone.

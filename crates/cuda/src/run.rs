@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use reuselens_gpu_advisor::Ledger;
-use reuselens_io::{find_program, why_not_run};
+use reuselens_io::shell_words;
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -91,16 +91,19 @@ pub fn run<D: Device + 'static>(
 ) -> Result<CudaRun<D>, RunError> {
     let server = CudaServer::start(device)?;
     let program = command.first().cloned().unwrap_or_default();
-    let start = |program: &OsStr, arguments: &[OsString]| {
-        let mut started = Command::new(program);
-        started.args(arguments).envs(server.environment());
+    let start = |command: &[OsString]| {
+        let mut started = Command::new(command.first().map_or(OsStr::new(""), OsString::as_os_str));
+        started
+            .args(command.iter().skip(1))
+            .envs(server.environment());
         if output_to_error {
             started.stdout(io::stderr());
         }
         started.spawn()
     };
-    let arguments = command.get(1..).unwrap_or_default();
-    let child = start(&program, arguments).or_else(|error| by_shell(command, error, start));
+    // std hands a file that the system does not execute to no shell here: it starts programs by
+    // `posix_spawn` as long as nothing is to be done between fork and exec.
+    let child = start(command).or_else(|error| start(&shell_words(command, error)?));
     let child = child.map_err(|source| RunError::Start {
         program: program.clone(),
         source,
@@ -110,31 +113,6 @@ pub fn run<D: Device + 'static>(
         child,
         server,
     })
-}
-
-/// After the error of starting `command`: a script without a first line `#!`, which the system
-/// does not execute, is started by a shell. The error of another file is what it is.
-fn by_shell(
-    command: &[OsString],
-    error: io::Error,
-    start: impl Fn(&OsStr, &[OsString]) -> io::Result<Child>,
-) -> io::Result<Child> {
-    const ENOEXEC: i32 = 8;
-    let is_refused = error.raw_os_error() == Some(ENOEXEC);
-    let Some((program, arguments)) = command.split_first().filter(|_| is_refused) else {
-        return Err(error);
-    };
-    let Some(path) = find_program(program) else {
-        return Err(error);
-    };
-    match why_not_run(&path) {
-        Some(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
-        None => {
-            let script = std::iter::once(path.into_os_string());
-            let words: Vec<OsString> = script.chain(arguments.iter().cloned()).collect();
-            start(OsStr::new("/bin/sh"), &words)
-        }
-    }
 }
 
 impl<D: Device + 'static> CudaServer<D> {

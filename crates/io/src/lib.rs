@@ -5,7 +5,8 @@
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
 //! and [`read_object_file`] open files whose names come from a trace or a program, [`find_program`]
-//! finds one by its name, and [`why_not_run`] is the message about one that is no program.
+//! finds one by its name, [`why_not_run`] is the message about one that is no
+//! program, and [`shell_words`] runs a script.
 //! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal
 //! interrupts. [`text_of`], [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as
 //! text. [`console`] is what the command lines print, and [`listen_to_end_signals`] what asks them
@@ -17,6 +18,7 @@
 //! For: readers and writers of files. Not for: what is in the files.
 
 mod atomic_file;
+mod by_shell;
 pub mod chunk;
 mod command_error;
 pub mod console;
@@ -34,10 +36,11 @@ mod unpack;
 pub mod varint;
 
 pub use atomic_file::AtomicFile;
+pub use by_shell::shell_words;
 pub use command_error::command_error;
 pub use end_signals::listen_to_end_signals;
 pub use error::{ARCHIVE_IN_PIPE, FileError};
-pub use find_program::find_program;
+pub use find_program::{find_program, program_files};
 pub use input::{Input, MAX_LINE, Places};
 pub use interrupted::{lock_file, read_folder, retry_interrupted};
 pub use not_a_program::{other_processor, why_not_run};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSymbol};
-use reuselens_io::{other_processor, read_object_file};
+use reuselens_io::{find_program, other_processor, read_object_file};
 use reuselens_placement::PlacementFile;
 use reuselens_units::hexadecimal;
 use thiserror::Error;
@@ -73,12 +73,7 @@ pub(crate) fn find(program: &OsStr) -> Result<PathBuf, ProgramError> {
         let path = PathBuf::from(program);
         return path.is_file().then_some(path).ok_or_else(not_found);
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
-    let is_program = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
-    };
-    paths.find(is_program).ok_or_else(not_found)
+    find_program(program).ok_or_else(not_found)
 }
 
 /// A function of a module: the module's name, and the function's first address and first after.

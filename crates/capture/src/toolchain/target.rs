@@ -9,10 +9,9 @@ const COMPILERS: [&str; 8] = [
     "gcc", "g++", "gfortran", "clang", "clang++", "flang", "cc", "c++",
 ];
 /// First parts of the names of targets, as far as they are other processors.
-const PROCESSORS: [&str; 24] = [
+const PROCESSORS: [&str; 23] = [
     "aarch64",
     "alpha",
-    "arc",
     "arm",
     "avr",
     "hppa",
@@ -57,12 +56,17 @@ pub fn foreign_target<'a>(
             found = Some(target.to_owned());
         } else if NARROW.contains(&&*text) {
             found = Some(text.clone().into_owned());
-        } else if text == "-m64" {
+        } else if text == "-m64" && found.as_deref().is_some_and(is_narrow) {
             found = None;
         }
         is_target = ["-target", "--target"].contains(&&*text);
     }
     found.filter(|target| is_foreign(target))
+}
+
+/// Whether a target is an x86 processor without its addresses of 64 bits.
+fn is_narrow(target: &str) -> bool {
+    NARROW.contains(&target) || (target.starts_with('i') && target.get(2..4) == Some("86"))
 }
 
 /// The target in a compiler's name.
@@ -109,6 +113,9 @@ mod tests {
             ("clang-19 --target=wasm32-wasi a.c", "wasm32-wasi"),
             ("gcc -m32 a.c", "-m32"),
             ("gcc -m64 -m32 a.c", "-m32"),
+            ("x86_64-w64-mingw32-gcc -m64 a.c", "x86_64-w64-mingw32"),
+            ("powerpc64-linux-gnu-gcc -m64 a.c", "powerpc64-linux-gnu"),
+            ("clang --target=aarch64-apple -m64 a.c", "aarch64-apple"),
         ] {
             assert_eq!(target(line).as_deref(), Some(expected), "{line}");
         }
@@ -119,6 +126,7 @@ mod tests {
         for line in [
             "gcc a.c",
             "gcc-13 -m32 -m64 a.c",
+            "i686-linux-gnu-gcc -m64 a.c",
             "x86_64-linux-gnu-gcc-13 a.c",
             "clang --target=x86_64-pc-linux-gnu a.c",
             "clang -target x86_64-unknown-linux-musl a.c",
