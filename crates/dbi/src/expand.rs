@@ -288,7 +288,14 @@ fn varying(block_record: &BlockRecord, access: &BlockAccess) -> u64 {
         }
         Op::Gather(gather) => gathered_lanes(block_record, access, &gather).count() as u64,
         Op::State { mask } => u64::from(super::x86_64::state_bytes(block_record.word(mask)) != 0),
-        _ => 0,
+        Op::Plain
+        | Op::Enter { .. }
+        | Op::Exit
+        | Op::Allocator { .. }
+        | Op::Result { .. }
+        | Op::Region { .. }
+        | Op::Function
+        | Op::Order => 0,
     }
 }
 
@@ -296,11 +303,19 @@ fn varying(block_record: &BlockRecord, access: &BlockAccess) -> u64 {
 pub fn follow(thread: &mut Thread, descriptor: &Descriptor, at: u64) {
     let block_record = BlockRecord::new(thread, at);
     for access in descriptor.accesses {
-        if matches!(
-            access.op,
-            Op::Enter { .. } | Op::Exit | Op::Allocator { .. } | Op::Result { .. } | Op::Order
-        ) {
-            expand_access(thread, &block_record, access);
+        match access.op {
+            Op::Enter { .. } | Op::Exit | Op::Allocator { .. } | Op::Result { .. } | Op::Order => {
+                expand_access(thread, &block_record, access)
+            }
+            // Accesses, which are counted; and what ends a run, so that it is not in one.
+            Op::Plain
+            | Op::Range { .. }
+            | Op::Masked { .. }
+            | Op::Signed { .. }
+            | Op::Gather(_)
+            | Op::State { .. }
+            | Op::Region { .. }
+            | Op::Function => {}
         }
     }
 }

@@ -28,10 +28,10 @@ pub enum Next {
 }
 
 impl Next {
-    /// What is to be done at a block record that does not belong to the run, with `left` accesses
-    /// of the phase left. If there is none, the next phase may be like this one.
-    fn after(left: u64) -> Next {
-        if left == 0 {
+    /// What is to be done at a block record that does not belong to the run, with `remaining`
+    /// accesses of the phase. If there is none, the next phase may be like this one.
+    fn after(remaining: u64) -> Next {
+        if remaining == 0 {
             Next::Decide
         } else {
             Next::Expand
@@ -48,11 +48,11 @@ pub fn leave_out(
     at: &mut u64,
     end: u64,
 ) -> Next {
-    let mut left = phase.accesses;
+    let mut remaining = phase.accesses;
     let mut next = Next::Decide;
     loop {
         if thread.gate.is_outside() {
-            *at = skip(thread, *at, end, &mut left);
+            *at = skip(thread, *at, end, &mut remaining);
         }
         if *at >= end {
             break;
@@ -69,20 +69,24 @@ pub fn leave_out(
         }
         let summary = EventSummary::from_bits(entry.summary);
         let accesses = accesses(thread, head, summary, *at);
-        if accesses > left || summary.has(EventSummary::DECIDES) {
-            next = Next::after(left);
+        // The phase ends in this block record, or what is recorded may change in it. Either
+        // something was left out before it, or `Next` has it expanded: `drain` always advances.
+        if accesses > remaining || summary.has(EventSummary::DECIDES) {
+            next = Next::after(remaining);
             break;
         }
-        left -= accesses;
+        remaining -= accesses;
         let from = *at;
         *at += bytes(head);
+        // What is around later accesses is known only if calls, returns and allocations are
+        // followed. A return may end a wanted function, so the phase is asked for anew.
         if summary.has(EventSummary::CALLS | EventSummary::RESULT | EventSummary::KEPT)
             && follow(thread, summary, head, from)
         {
             break;
         }
     }
-    thread.gate.spend(phase, phase.accesses - left);
+    thread.gate.spend(phase, phase.accesses - remaining);
     next
 }
 
@@ -92,7 +96,7 @@ pub fn leave_out(
 ///
 /// Where the next block record begins is in the head, so that the processor need not wait for a
 /// look-up to know it.
-fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
+fn skip(thread: &mut Thread, mut at: u64, end: u64, remaining: &mut u64) -> u64 {
     let high = thread.channel.stack_high();
     let within = thread.waiting.calls.is_within();
     let others =
@@ -114,7 +118,7 @@ fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
         let summary = EventSummary::from_bits(entry.summary);
         let accesses = accesses(thread, head, summary, at);
         let records = unpack_head(head).1;
-        if accesses > *left || records == 0 || summary.has(others) {
+        if accesses > *remaining || records == 0 || summary.has(others) {
             break;
         }
         if summary.has(EventSummary::CALLS) {
@@ -124,7 +128,7 @@ fn skip(thread: &mut Thread, mut at: u64, end: u64, left: &mut u64) -> u64 {
                 _ => break,
             }
         }
-        *left -= accesses;
+        *remaining -= accesses;
         at += (records * RECORD_BYTES) as u64;
     }
     thread.waiting.entered = waiting;
@@ -235,7 +239,7 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
     let within = thread.waiting.calls.is_within();
     let high = thread.channel.stack_high();
     let mut waiting = thread.waiting.entered;
-    let mut left = phase.accesses;
+    let mut remaining = phase.accesses;
     let mut next = Next::Decide;
     let start = *at;
     while *at < end {
@@ -244,11 +248,14 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
         let accesses = accesses(thread, head, EventSummary::from_bits(entry.summary), *at);
         let must_be_expanded =
             head & SPECIAL != 0 && expand::must_be_expanded(codes::special(head), within);
-        if must_be_expanded || accesses > left {
-            next = Next::after(left);
+        if must_be_expanded || accesses > remaining {
+            next = Next::after(remaining);
             break;
         }
+        // The call before is of the function around this block; stubs belong to none.
         let begun = waiting.filter(|_| entry.pc != 0);
+        // A thread records only within its wanted function: where that ends, in this block or by
+        // the call before, the gate has to see each access.
         if wants_functions {
             let record = begun.map(|call| entry_record(entry.pc, call, high));
             let exit = codes::descriptor(head).exit;
@@ -258,14 +265,15 @@ pub fn send(thread: &mut Thread, control: &Control, phase: Phase, at: &mut u64, 
                 break;
             }
         }
+        // What waits is kept here only to know functions; `send_block_records` sends the calls.
         if begun.is_some() {
             waiting = None;
         }
         waiting = call(head, *at).or(waiting);
-        left -= accesses;
+        remaining -= accesses;
         *at += bytes(head);
     }
-    thread.gate.spend(phase, phase.accesses - left);
+    thread.gate.spend(phase, phase.accesses - remaining);
     expand::send_block_records(thread, start, *at);
     next
 }

@@ -175,7 +175,7 @@ fn add(random: &mut BlockDice, pc: u64, accesses: Vec<BlockAccess>, ends: Ends) 
     }
 }
 
-/// MadeBlock records as a thread might write them: calls and returns mostly match, blocks repeat.
+/// Block records as a thread might write them: calls and returns mostly match, blocks repeat.
 /// `functions`: whether some are wanted; else no block has an event for them.
 fn execution(
     random: &mut BlockDice,
