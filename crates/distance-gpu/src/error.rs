@@ -39,7 +39,7 @@ pub enum GpuDistanceError {
 /// What to do where a chunk does not fit.
 fn advice(most: u64) -> String {
     match most {
-        0 => "; raise --memory-limit, of which an interpreted device has a fourth, ask for smaller chunks, or take --engine counting"
+        0 => ", too little for the smallest chunk; free some of it (the interpreter has a fourth of the memory limit), or take --engine counting"
             .to_owned(),
         most => format!("; ask for chunks of {most} at most, or take --engine counting"),
     }

@@ -139,7 +139,7 @@ impl LocalityChange {
     /// The change between two profiles of the same work.
     ///
     /// # Errors
-    /// If their granularities differ.
+    /// If their granularities differ, or one is of requests by their bytes and the other is not.
     pub fn between(before: &Profile, after: &Profile) -> Result<Self, DifferenceError> {
         Self::comparable(before, after)?;
         let reaches = [before, after].map(|profile| profile.method.max_distance);
@@ -154,7 +154,7 @@ impl LocalityChange {
     /// Whether the distances of two profiles compare.
     ///
     /// # Errors
-    /// If their granularities differ.
+    /// If their granularities differ, or one is of requests by their bytes and the other is not.
     pub fn comparable(before: &Profile, after: &Profile) -> Result<(), DifferenceError> {
         let (old, new) = (before.granularity.bytes(), after.granularity.bytes());
         let are_requests =

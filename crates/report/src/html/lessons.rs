@@ -49,10 +49,12 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
     out.push_str(
         "<section id=\"method\"><h2>How these numbers came about</h2><dl class=\"method\">",
     );
+    // As it was typed: to be copied.
+    let command = escape(&words::command(scene.profile));
+    let _ = write!(out, "<dt>Command</dt><dd>{command}</dd>");
     let mut row = |name: &str, text: &str| {
         let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", with_code(text));
     };
-    row("Command", &words::command(scene.profile));
     row("Ended", &words::outcome(&scene.profile.outcome));
     row("Accesses seen", words::or(&method.source, "not stated"));
     row("Counted", &words::filter(method));
