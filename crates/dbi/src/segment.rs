@@ -95,8 +95,8 @@ pub fn open(path: &[u8]) {
     BASE.store(address, Ordering::Release);
 }
 
-/// Makes memory of zeros the segment, in which nothing has happened yet. Other tests that do so wait
-/// until the result is dropped; the memory stays the segment until then and after.
+/// Makes memory of zeros the segment, in which nothing has happened yet. Other tests that do so
+/// wait until the result is dropped; the memory stays the segment until then and after.
 #[cfg(test)]
 pub fn use_for_tests() -> impl Sized {
     extern crate std;

@@ -11,9 +11,9 @@ const ENOEXEC: i32 = 8;
 /// The shell that POSIX names for it (`execvp`).
 const SHELL: &str = "/bin/sh";
 
-/// The command that runs `command` by a shell, after the system refused with `error` to execute its
-/// file. Only the text of a script is run so: another file, such as a program for another processor,
-/// a shell would take for commands.
+/// The command that runs `command` by a shell, after the system refused with `error` to execute
+/// its file. Only the text of a script is run so: another file, such as a program for another
+/// processor, a shell would take for commands.
 ///
 /// # Errors
 /// What the file is, if it is no script; `error`, if it is another than that of a file that the

@@ -20,8 +20,8 @@ pub fn program_files(program: &OsStr) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(program)).collect()
 }
 
-/// The file of a program, as the system finds it. A file that nobody may execute is it only if there
-/// is no other, so that a message can name it.
+/// The file of a program, as the system finds it. A file that nobody may execute is it only if
+/// there is no other, so that a message can name it.
 pub fn find_program(program: &OsStr) -> Option<PathBuf> {
     let mut files = program_files(program);
     if program.as_bytes().contains(&b'/') {

@@ -34,8 +34,9 @@ pub static RULE: FindingRule = FindingRule {
 
 /// The most of what is brought in that may be used: from half on, the change saves at most half.
 const MOST_UTILISATION: f64 = 0.5;
-/// The most where what is saved is much of all misses of the program, and the other fields are cold:
-/// of a field that every fourth element uses, nearly every line of its own array would be brought in.
+/// The most where what is saved is much of all misses of the program, and the other fields are
+/// cold: of a field that every fourth element uses, nearly every line of an array of its own would
+/// be brought in.
 const MOST_UTILISATION_OF_HOTTEST: f64 = 0.75;
 /// The most fields of an element that may be used while it is in the cache.
 const MOST_FIELDS: f64 = 1.5;
