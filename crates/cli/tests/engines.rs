@@ -260,7 +260,7 @@ fn engines_on_a_device_are_refused_without_one() {
     place
         .run(&[&words[..], &["-o", "grouped"]].concat())
         .succeeds();
-    assert_eq!(place.files(), ["abc.txt", "grouped.rlprof"]);
+    assert_eq!(place.files(), ["abc.txt", "grouped.html", "grouped.rlprof"]);
 }
 
 #[test]
