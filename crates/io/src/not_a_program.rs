@@ -82,25 +82,27 @@ const X86_64: u16 = 62;
 ///
 /// Cost: reads up to 4 KiB.
 pub fn why_not_run(path: &Path) -> Option<String> {
-    let (file, _) = open_regular_file(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
-    why_bytes_do_not_run(&bytes)
+    why_bytes_do_not_run(&first_bytes(path)?)
 }
 
 /// The processor that the ELF file at `path` is for, if it is not x86-64 with addresses of 64 bits.
 ///
 /// Cost: reads up to 4 KiB.
 pub fn other_processor(path: &Path) -> Option<String> {
-    let (file, _) = open_regular_file(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
-    let elf = ElfStart::of(&bytes)?;
+    let elf = ElfStart::of(&first_bytes(path)?)?;
     match elf.machine {
         X86_64 if elf.is_64_bit => None,
         X86_64 => Some("x86-64 with 32-bit addresses (x32)".to_owned()),
         _ => Some(elf.processor()),
     }
+}
+
+/// The bytes of a file that are looked at, if it can be read.
+fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    let (file, _) = open_regular_file(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn why_bytes_do_not_run(bytes: &[u8]) -> Option<String> {

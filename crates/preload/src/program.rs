@@ -2,7 +2,6 @@
 //! profiled.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -68,12 +67,9 @@ pub enum ProgramError {
 
 /// Finds a program as the system does.
 pub(crate) fn find(program: &OsStr) -> Result<PathBuf, ProgramError> {
-    let not_found = || ProgramError::NotFound(program.to_owned());
-    if program.as_bytes().contains(&b'/') {
-        let path = PathBuf::from(program);
-        return path.is_file().then_some(path).ok_or_else(not_found);
-    }
-    find_program(program).ok_or_else(not_found)
+    find_program(program)
+        .filter(|path| path.is_file())
+        .ok_or_else(|| ProgramError::NotFound(program.to_owned()))
 }
 
 /// A function of a module: the module's name, and the function's first address and first after.
