@@ -161,16 +161,18 @@ impl LocalityChange {
             [before, after].map(|profile| profile.method.ids || profile.requested_bytes.is_some());
         // Ids may be lines or pages of the same size; objects of different sizes are not.
         let is_weighed = before.requested_bytes.is_some() || after.requested_bytes.is_some();
-        match are_requests {
-            [_, _] if old == new && !is_weighed => Ok(()),
-            [true, false] => Err(DifferenceError::Ids { bytes: new }),
-            [false, true] => Err(DifferenceError::Ids { bytes: old }),
-            _ if old == new => Ok(()),
-            _ => Err(DifferenceError::Sizes {
+        let are_alike = are_requests[0] == are_requests[1];
+        if old == new && (are_alike || !is_weighed) {
+            return Ok(());
+        }
+        Err(match are_requests {
+            [true, false] => DifferenceError::Ids { bytes: new },
+            [false, true] => DifferenceError::Ids { bytes: old },
+            _ => DifferenceError::Sizes {
                 before: old,
                 after: new,
-            }),
-        }
+            },
+        })
     }
 
     /// The change between two histograms of the same work that measured all distances.
