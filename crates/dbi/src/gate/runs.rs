@@ -147,17 +147,14 @@ enum Movement {
 /// without its descriptor.
 #[inline(always)]
 fn movement(head: u32, entry: &'static DictionaryEntry, at: u64) -> Option<Movement> {
+    if let Some(call) = call(head, at) {
+        return Some(Movement::Call(call));
+    }
     let block_record = at as *const u64;
     if head & SPECIAL != 0 {
-        let special = codes::special(head);
         // SAFETY: the block record has this head.
-        return Some(unsafe {
-            if special.enters {
-                Movement::Call(special.call(block_record))
-            } else {
-                Movement::Return(special.pointer(block_record))
-            }
-        });
+        let pointer = unsafe { codes::special(head).pointer(block_record) };
+        return Some(Movement::Return(pointer));
     }
     let row = codes::last_row(entry)?;
     // SAFETY: rows name only words that their blocks write.
