@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each binary of tests uses a part")]
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use reuselens_baselines::{Adjustment, BlockCount, BruteForce, HpRda, HpRdaSettings};
 use reuselens_cuda::Device;
@@ -48,6 +49,20 @@ pub fn items_of(length: u64, random: &mut Random) -> Vec<u64> {
     (0..length).map(|at| item(at, random)).collect()
 }
 
+/// Pieces of a stream of `length` items, one after the other, some of them empty: each has up to
+/// one of the numbers in `sizes`.
+fn random_pieces(length: usize, sizes: &[u64], random: &mut Random) -> Vec<Range<usize>> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let most = sizes[random.below(sizes.len() as u64) as usize];
+        let end = (at + random.below(most + 1) as usize).min(length);
+        pieces.push(at..end);
+        at = end;
+    }
+    pieces
+}
+
 /// A chunk for a stream of a length: few at most, since each takes many launches.
 pub fn random_chunk(length: u64, random: &mut Random) -> u64 {
     match random.below(3) {
@@ -64,15 +79,11 @@ pub fn distances<D: Device>(
     random: &mut Random,
 ) -> Vec<Distance> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < items.len() {
-        let most = [1, 40, 5000][random.below(3) as usize];
-        let end = (at + random.below(most + 1) as usize).min(items.len());
-        engine.feed(&items[at..end]);
+    for piece in random_pieces(items.len(), &[1, 40, 5000], random) {
+        engine.feed(&items[piece]);
         if engine.is_full() {
             found.extend(engine.analyse().unwrap());
         }
-        at = end;
     }
     found.extend(engine.finish().unwrap().distances);
     found
@@ -111,16 +122,12 @@ pub fn on_processor(settings: HpRdaSettings, items: &[u64]) -> Found {
 /// The same on a device, fed in pieces of random sizes.
 pub fn on_device<D: Device>(mut rda: HpRdaGpu<D>, items: &[u64], random: &mut Random) -> Found {
     let (mut kept, mut places, mut merged) = (Vec::new(), Vec::new(), Vec::new());
-    let mut at = 0;
-    while at < items.len() {
-        let most = [1, 3, 70, 5000][random.below(4) as usize];
-        let end = (at + random.below(most + 1) as usize).min(items.len());
-        rda.feed(&items[at..end], &mut kept);
-        places.extend(kept.iter().map(|index| at + index));
+    for piece in random_pieces(items.len(), &[1, 3, 70, 5000], random) {
+        rda.feed(&items[piece.clone()], &mut kept);
+        places.extend(kept.iter().map(|index| piece.start + index));
         if rda.is_full() {
             merged.extend(rda.analyse().unwrap());
         }
-        at = end;
     }
     let finished = rda.finish().unwrap();
     merged.extend(finished.distances);
