@@ -77,9 +77,12 @@ pub struct Packed<'a> {
 
 impl Framed {
     /// The bytes of a file with this body.
+    ///
+    /// # Panics
+    /// If the allocator gives no memory to compress it, where Rust's own memory would end the
+    /// process: an empty body would be a file that looks whole.
     pub fn to_bytes(&self, body: &[u8]) -> Vec<u8> {
-        // It cannot fail: the output is memory.
-        let packed = zstd::bulk::compress(body, self.level).unwrap_or_default();
+        let packed = zstd::bulk::compress(body, self.level).expect("memory to compress with");
         let mut checked = Vec::with_capacity(packed.len() + 16);
         checked.extend((body.len() as u64).to_le_bytes());
         checked.extend((packed.len() as u64).to_le_bytes());
