@@ -29,6 +29,9 @@ struct Args {
     /// Days in a batch of the first part, where node2vec is trained anew
     #[arg(long, default_value_t = 30)]
     days: i64,
+    /// Leave out the second part, whose batches have equally many edges
+    #[arg(long)]
+    only_by_time: bool,
     /// Edges in a batch of the second part
     #[arg(long, default_value_t = 1000)]
     edges: usize,
@@ -64,6 +67,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let known = (edges.len() as f64 * args.known.clamp(0.0, 1.0)) as usize;
     println!("{}: {} edges", args.file.display(), edges.len());
     let trained = by_time(&args, &edges, known)?;
+    if args.only_by_time {
+        return Ok(());
+    }
     by_count(&args, &edges, known, trained)
 }
 
