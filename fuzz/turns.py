@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets by turns, each for a while. Ends with 1 if one of them finds something.
 
-  cargo build --release && ./turns.py --each 5          all targets, 5 seconds each
-  ./turns.py --each 600 --write native csv              these two, and adds the time to HOURS.md
-  ./turns.py --profile ci --jobs 2 --each 4 --seed WORD as in CI; WORD draws what libFuzzer tries
-  ./turns.py --keep                                     copies the best of found/ into corpus/
+  cargo build --release --features libfuzzer && ./turns.py --each 5   all targets, 5 seconds each
+  ./turns.py --each 600 --write native csv   these two, and adds the time to HOURS.md
+  ./turns.py --jobs 2 --seed WORD            two at a time; WORD draws what libFuzzer tries
+  ./turns.py --keep                          copies the best of found/ into corpus/
 
 found/TARGET/ gets the inputs that reach further code, and crash-…, timeout-…, oom-… and slow-unit-….
 """
@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
+BINARY = TARGET / "x86_64-unknown-linux-gnu/release/fuzz"
 TARGETS = sorted(path.stem for path in (HERE / "src/targets").glob("*.rs"))
 # What a target's corpus may have: inputs, and bytes of one of them.
 MOST_INPUTS, MOST_BYTES = 60, 4096
-# Seconds after which an input hangs, and after which it is slow, by the profile of the build: `ci` is
-# not optimised. A machine with other work to do runs a target some times slower.
-LIMITS = {"release": (60, 10), "ci": (300, 60)}
+# Seconds after which an input hangs, and after which it is slow.
+HANGS, SLOW = 60, 10
 # Up to which size an input is printed.
 PRINTED = 1024
 # The inputs that libFuzzer writes because it dislikes them.
@@ -48,10 +48,10 @@ class Turn:
     failed: str | None
 
 
-def run(binary, name, temporary, options):
+def run(name, temporary, options):
     """Runs a target to its end; its exit status and what it said."""
     ended = subprocess.run(
-        [binary, *options], cwd=HERE, env={**os.environ, "FUZZ_TARGET": name, "TMPDIR": temporary},
+        [BINARY, *options], cwd=HERE, env={**os.environ, "FUZZ_TARGET": name, "TMPDIR": temporary},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     return ended.returncode, ended.stderr
 
@@ -76,15 +76,14 @@ def show(path):
     return shown
 
 
-def turn(binary, name, seconds, seed, limits):
+def turn(name, seconds, seed):
     """Runs one target for a while. An input that is slow or leaves unfinished files fails too."""
-    hangs, slow = limits
     found, corpus = folders(name)
     before = artifacts(found)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="reuselens-turn-") as temporary:
-        status, said = run(binary, name, temporary, [
-            f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={hangs}", f"-report_slow_units={slow}",
+        status, said = run(name, temporary, [
+            f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={HANGS}", f"-report_slow_units={SLOW}",
             "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={found}/", str(found), str(corpus)])
         left = [path.name for path in Path(temporary).rglob("*partial*")]
     executed = re.search(r"number_of_executed_units: +(\d+)", said)
@@ -100,12 +99,12 @@ def turn(binary, name, seconds, seed, limits):
     return Turn(time.monotonic() - begun, executions, "\n".join(reasons) or None)
 
 
-def keep(binary, name, hangs):
+def keep(name):
     """Replaces what was kept of a target by the smallest inputs that together reach all code."""
     found, corpus = folders(name)
     with tempfile.TemporaryDirectory() as merged, tempfile.TemporaryDirectory() as temporary:
-        said = run(binary, name, temporary, [
-            "-merge=1", f"-timeout={hangs}", f"-artifact_prefix={temporary}/", merged, str(corpus), str(found)])[1]
+        said = run(name, temporary, [
+            "-merge=1", f"-timeout={HANGS}", f"-artifact_prefix={temporary}/", merged, str(corpus), str(found)])[1]
         inputs = sorted(Path(merged).iterdir(), key=lambda path: (path.stat().st_size, path.name))
         inputs = [path for path in inputs if path.stat().st_size <= MOST_BYTES]
         if not inputs:
@@ -141,7 +140,6 @@ def arguments():
     parser.add_argument("--each", type=int, default=5, help="seconds for each")
     parser.add_argument("--rounds", type=int, default=1, help="how often each has its turn")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at the same time")
-    parser.add_argument("--profile", default="release", help="of which build the binary is")
     parser.add_argument("--seed", help="a word that draws what libFuzzer tries; without it, the clock does")
     parser.add_argument("--write", action="store_true", help="add the time to HOURS.md")
     parser.add_argument("--keep", action="store_true", help="fuzz nothing, and copy inputs into the corpus")
@@ -152,12 +150,12 @@ def arguments():
     return options
 
 
-def fuzz(binary, name, options, number):
+def fuzz(name, options, number):
     """One turn of a target, which it prints; whether it found nothing."""
     # 0 is libFuzzer's word for the clock.
     word = f"{options.seed} {name} {number}".encode()
     seed = int(hashlib.sha256(word).hexdigest()[:7], 16) + 1 if options.seed else 0
-    ran = turn(binary, name, options.each, seed, LIMITS.get(options.profile, LIMITS["release"]))
+    ran = turn(name, options.each, seed)
     # One write to the output, so that two jobs do not mix their lines.
     said = f"{name}: {ran.executions:,} executions in {ran.seconds:.0f} s"
     if ran.failed:
@@ -171,18 +169,17 @@ def fuzz(binary, name, options, number):
 
 def main():
     options = arguments()
-    binary = TARGET / "x86_64-unknown-linux-gnu" / options.profile / "fuzz"
-    if not binary.exists():
-        print(f"{binary} is missing: type `cargo build --profile {options.profile}` in {HERE}", file=sys.stderr)
+    if not BINARY.exists():
+        print(f"{BINARY} is missing: type `cargo build --release --features libfuzzer` in {HERE}", file=sys.stderr)
         return 2
     names = options.targets or TARGETS
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.keep:
-            for line in pool.map(lambda name: keep(binary, name, LIMITS["ci"][0]), names):
+            for line in pool.map(keep, names):
                 print(line, flush=True)
             return 0
         turns = [(name, number) for number in range(options.rounds) for name in names]
-        fine = list(pool.map(lambda at: fuzz(binary, at[0], options, at[1]), turns))
+        fine = list(pool.map(lambda at: fuzz(at[0], options, at[1]), turns))
     failed = sorted({name for (name, _), passed in zip(turns, fine) if not passed})
     if failed:
         print(f"{len(failed)} of {len(names)} targets failed: {' '.join(failed)}")

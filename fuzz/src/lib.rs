@@ -1,5 +1,7 @@
 //! The fuzz targets, one for each reader ([`targets`]), and what they share.
 
+#[cfg(test)]
+mod replay;
 pub mod targets;
 
 use std::path::Path;
@@ -109,11 +111,11 @@ pub fn read_folder(bytes: &[u8]) {
     let (one, other) = bytes.split_at(bytes.len() / 24 * 12);
     std::fs::write(folder.join("a.trace"), one).unwrap();
     std::fs::write(folder.join("b.trace"), other).unwrap();
-    let Ok(mut source) = reuselens_formats::open(&folder, None) else {
-        return;
-    };
-    let mut block = Block::new();
-    while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
+    if let Ok(mut source) = reuselens_formats::open(&folder, None) {
+        let mut block = Block::new();
+        while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Reads a native file with one thread and with three, and compares.

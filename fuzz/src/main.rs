@@ -1,7 +1,7 @@
 //! One binary for all fuzz targets, because each links most of the workspace: the environment says
 //! which one runs.
 //!
-//! `FUZZ_TARGET=native cargo run --release -- corpus/native`
+//! `FUZZ_TARGET=native cargo run --release --features libfuzzer -- corpus/native`
 #![no_main]
 
 use std::sync::LazyLock;

@@ -43,48 +43,30 @@ mod zstd;
 /// A target: what it does with the bytes that libFuzzer makes.
 pub type Run = fn(&[u8]);
 
-/// All targets by name, sorted.
-pub const TARGETS: &[(&str, Run)] = &[
-    ("accelsim", accelsim::run),
-    ("champsim", champsim::run),
-    ("csv", csv::run),
-    ("detect", detect::run),
-    ("din", din::run),
-    ("drmemtrace", drmemtrace::run),
-    ("drmemtrace_folder", drmemtrace_folder::run),
-    ("fatbin", fatbin::run),
-    ("graph_dimacs", graph_dimacs::run),
-    ("graph_edges", graph_edges::run),
-    ("graph_matrix_market", graph_matrix_market::run),
-    ("graph_metis", graph_metis::run),
-    ("graph_stream", graph_stream::run),
-    ("gzip", gzip::run),
-    ("lackey", lackey::run),
-    ("launch", launch::run),
-    ("msr", msr::run),
-    ("native", native::run),
-    ("native_index", native_index::run),
-    ("native_plain", native_plain::run),
-    ("native_select", native_select::run),
-    ("native_threads", native_threads::run),
-    ("netlist", netlist::run),
-    ("oraclegeneral", oraclegeneral::run),
-    ("part", part::run),
-    ("placement", placement::run),
-    ("profile", profile::run),
-    ("ptx", ptx::run),
-    ("ptx_run", ptx_run::run),
-    ("snappy", snappy::run),
-    ("text", text::run),
-    ("u32", u32::run),
-    ("u64", u64::run),
-    ("vscsi", vscsi::run),
-    ("warps", warps::run),
-    ("warps_plain", warps_plain::run),
-    ("xz", xz::run),
-    ("zip", zip::run),
-    ("zstd", zstd::run),
-];
+/// The list of these targets, sorted, and a test of each: what is kept in its corpus, and damaged.
+macro_rules! list {
+    ($($name:ident)*) => {
+        /// All targets by name, sorted.
+        pub const TARGETS: &[(&str, Run)] = &[$((stringify!($name), $name::run)),*];
+
+        #[cfg(test)]
+        mod tests {
+            $(
+                #[test]
+                fn $name() {
+                    crate::replay::inputs_and_damaged_ones(stringify!($name), super::$name::run);
+                }
+            )*
+        }
+    };
+}
+
+list! {
+    accelsim champsim csv detect din drmemtrace drmemtrace_folder fatbin graph_dimacs
+    graph_edges graph_matrix_market graph_metis graph_stream gzip lackey launch msr native
+    native_index native_plain native_select native_threads netlist oraclegeneral part
+    placement profile ptx ptx_run snappy text u32 u64 vscsi warps warps_plain xz zip zstd
+}
 
 /// The target that the environment names (`FUZZ_TARGET`).
 ///
