@@ -499,8 +499,15 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
 }
 
 /// The arguments that name files for tables and pictures of one profile.
-pub const PROFILE_EXPORTS: [&str; 6] =
-    ["csv", "csv_curve", "csv_histogram", "parquet", "png", "svg"];
+pub const PROFILE_EXPORTS: [&str; 7] = [
+    "csv",
+    "csv_curve",
+    "csv_histogram",
+    "export",
+    "parquet",
+    "png",
+    "svg",
+];
 
 /// Keeps out of the help what a comparison does not export: see
 /// [`refuse_tables`](crate::output::Show::refuse_tables).

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use reuselens::locality::{Dimension, Profile};
 use reuselens::units::shown_json;
 use reuselens_report::{
-    Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, ShownProfile, TextOptions,
+    Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, ShownProfile, TextOptions, Viewer,
 };
 
 use crate::exit::Usage;
@@ -76,6 +76,11 @@ pub struct Show {
     /// Write the miss-ratio curve as a picture (PNG); `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub png: Option<PathBuf>,
+
+    /// Write what a viewer of profiles opens, by the ending: .folded (flame graphs), .callgrind
+    /// (kcachegrind) or .speedscope.json (several allowed)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub export: Vec<PathBuf>,
 
     #[command(flatten)]
     pub sources: Embedding,
@@ -149,6 +154,7 @@ impl Show {
         ]
         .into_iter()
         .flatten()
+        .chain(&self.export)
     }
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
@@ -322,6 +328,10 @@ impl Show {
         if let Some(path) = &self.parquet {
             self.write(path, &reuselens_report::groups_parquet(profile, &by)?)?;
         }
+        for path in &self.export {
+            let text = viewer(path)?.export(profile, cache);
+            self.write(path, text.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -339,7 +349,7 @@ impl Show {
             return Ok(());
         }
         Err(Usage(
-            "--json, --csv, --parquet, --svg and --png export one profile, for instance: \
+            "--json, --csv, --parquet, --svg, --png and --export are of one profile, for instance: \
              reuselens report PROFILE --json FILE"
                 .to_owned(),
         ))
@@ -351,7 +361,7 @@ impl Show {
             return Ok(());
         }
         Err(Usage(
-            "--csv, --parquet, --svg and --png export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports \
+            "--csv, --parquet, --svg, --png and --export are of one profile, for instance: reuselens report PROFILE --csv FILE; --json exports \
              the comparison"
                 .to_owned(),
         ))
@@ -366,12 +376,26 @@ impl Show {
 
     /// Fails before the work if exports cannot be written.
     pub fn check_exports(&self) -> anyhow::Result<()> {
+        for path in &self.export {
+            viewer(path)?;
+        }
         if check_outputs(self.export_files(), self.force)? > 1 {
             let text = "only one export can have standard output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
         }
         Ok(())
     }
+}
+
+/// The format of a file for a viewer, by its ending.
+fn viewer(path: &Path) -> Result<Viewer, Usage> {
+    Viewer::of(path).ok_or_else(|| {
+        let (path, endings) = (path.display(), Viewer::ENDINGS);
+        Usage(format!(
+            "the ending of {path} does not say which viewer it is for; --export writes {endings} \
+             (reuselens report PROFILE -o FILE writes other endings)"
+        ))
+    })
 }
 
 /// How many rows a list has: 1 or more.

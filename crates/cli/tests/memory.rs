@@ -296,13 +296,13 @@ fn refused_memory_leaves_no_partial_files() {
 #[test]
 fn refused_memory_ends_a_merge_in_order() {
     let place = Place::new();
-    place.write_items("new.u64", scattered(3_000_000));
+    place.write_items("new.u64", scattered(1_000_000));
     for piece in ["1/4", "2/4", "3/4", "4/4"] {
         place.run(&["shard", piece, "new.u64", "-q"]).succeeds();
     }
     let merge =
         "merge -f -q new.1-of-4.rlpart new.2-of-4.rlpart new.3-of-4.rlpart new.4-of-4.rlpart";
-    for mebibytes in (100..400).step_by(25) {
+    for mebibytes in (60..200).step_by(20) {
         ends_in_order(&place, mebibytes, merge);
     }
     assert!(ends_in_order(&place, 2_000, merge));

@@ -161,7 +161,7 @@ fn output_format_follows_the_ending() {
             .says(&[say]);
     };
     fails(&["-o", "x.json"], 1, "exists already");
-    fails(&["-o", "x.doc"], 2, ".parquet, .svg or .png");
+    fails(&["-o", "x.doc"], 2, ".parquet, .svg, .png");
     fails(&["-o", "y.json", "--json", "-"], 2, "-o and --json");
 }
 
@@ -195,6 +195,51 @@ fn curve_and_histogram_are_exported_as_csv_and_svg() {
         .run(&["report", "t.rlprof", "--svg", "-", "--csv-curve", "-"])
         .fails(2)
         .says(&["only one export"]);
+}
+
+/// The viewer that comes with valgrind reads the file, and finds the accesses of the profile in it.
+#[test]
+fn exports_for_viewers_are_read_by_them() {
+    if !common::has("gcc") || !common::has("callgrind_annotate") {
+        return;
+    }
+    let place = Place::new();
+    let source = "int a[4096]; static int sum(void) { int s = 0; for (int i = 0; i < 4096; i++) s += a[i]; return s; }\n\
+                  int main(void) { return sum() & 1; }\n";
+    place.write("sum.c", source);
+    place
+        .run(&["cc", "-g", "-O1", "-fno-inline", "sum.c", "-o", "sum"])
+        .succeeds();
+    let exports = ["--export", "sum.folded", "--export", "callgrind.out.sum"];
+    let profile = ["profile", "-q", "--ignore-status"];
+    place
+        .run(&[&profile[..], &exports, &["--", "./sum"]].concat())
+        .succeeds();
+    let folded = String::from_utf8(place.read("sum.folded")).unwrap();
+    assert!(folded.contains("main;sum;sum.c:1;a (sum.c) "), "{folded}");
+    let annotate = Command::new("callgrind_annotate")
+        .args(["callgrind.out.sum", "--threshold=100"])
+        .current_dir(place.path("."))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&annotate.stdout);
+    let line = text.lines().find(|line| line.contains("sum.c:sum"));
+    assert!(
+        line.is_some_and(|line| line.trim().starts_with("4,096")),
+        "{text}"
+    );
+    place
+        .run(&["report", "sum.rlprof", "-o", "sum.speedscope.json"])
+        .succeeds();
+    assert!(
+        place
+            .read("sum.speedscope.json")
+            .starts_with(b"{\"$schema\"")
+    );
+    place
+        .run(&["report", "sum.rlprof", "--export", "sum.flame"])
+        .fails(2)
+        .says(&["sum.flame", ".folded", ".callgrind", ".speedscope.json"]);
 }
 
 /// The tables are as wide as the terminal, which `script` makes.

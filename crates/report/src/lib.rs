@@ -14,7 +14,7 @@
 //!   [`sheet`]: tables and those, as one HTML file.
 //! - [`curve_svg`], [`curve_png`], [`curve_csv`]: the miss-ratio curve by itself.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other
-//!   programs.
+//!   programs; [`Viewer`]: the files of programs that show profiles.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality`,
 //! `advisor` and `predict` crates.
@@ -44,6 +44,7 @@ mod placement;
 mod shown_profile;
 mod text;
 mod times;
+mod viewers;
 mod weights;
 mod words;
 
@@ -77,4 +78,5 @@ pub use placement::{
 };
 pub use shown_profile::ShownProfile;
 pub use text::{TextOptions, summary, summary_of};
+pub use viewers::Viewer;
 pub use words::{TRUNCATED, about};

@@ -16,3 +16,4 @@ mod lines;
 mod placement;
 mod text;
 mod times;
+mod viewers;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use reuselens::io::{path_of, text_of};
 use reuselens::locality::Profile;
 use reuselens::units::counted;
-use reuselens_report::ShownProfile;
+use reuselens_report::{ShownProfile, Viewer};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
@@ -29,7 +29,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
-    /// Write what the ending of this file's name says: .html, .json, .csv, .parquet, .svg or .png
+    /// Write what the ending of this file's name says: .html, .json, .csv, .parquet, .svg, .png, or
+    /// what --export writes
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -111,6 +112,10 @@ impl Args {
         let Some(path) = self.output.take() else {
             return Ok(());
         };
+        if Viewer::of(&path).is_some() {
+            self.show.export.push(path);
+            return Ok(());
+        }
         let ending = path.extension().and_then(|ending| ending.to_str());
         let (option, place) = match ending.unwrap_or_default() {
             "html" => ("--html", &mut self.html),
@@ -122,7 +127,8 @@ impl Args {
             _ => {
                 let path = path.display();
                 return Err(Usage(format!(
-                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet, .svg or .png, or --html {path}"
+                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet, .svg, .png, {}, or --html {path}",
+                    Viewer::ENDINGS,
                 )));
             }
         };

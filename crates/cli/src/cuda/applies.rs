@@ -72,7 +72,14 @@ const HOST: [&str; 39] = [
 ];
 
 /// Exports of the profile of a program that does not use CUDA.
-const HOST_EXPORTS: [&str; 5] = ["parquet", "csv_curve", "csv_histogram", "svg", "png"];
+const HOST_EXPORTS: [&str; 6] = [
+    "parquet",
+    "csv_curve",
+    "csv_histogram",
+    "svg",
+    "png",
+    "export",
+];
 
 /// Refuses options that are typed and would have no effect, since their user expects one. A program
 /// that does not exist is not refused here.
