@@ -1,21 +1,18 @@
-//! What libFuzzer does for hours, for a moment and without it: every input of a target's corpus, and
-//! the same inputs damaged.
+//! What libFuzzer does for hours, for a moment and without it: every input of a target's corpus,
+//! and the same inputs damaged.
 
 use std::path::Path;
 
 use reuselens_testing::traces::Random;
-use reuselens_testing::traces::damage::damage;
+use reuselens_testing::traces::damage::{LIKELY, damage};
 
 use crate::targets::Run;
 
 /// How often each input is damaged.
 const DAMAGED: usize = 20;
 
-/// What damage puts in: ends of numbers, and what text readers cut at.
-const BYTES: &[u8] = &[0, 0x7f, 0x80, 0xff, b'\n', b' ', b','];
-
-/// Gives `run` the inputs of a target's corpus, each as it is and then damaged. The input in hand is
-/// named if the target panics.
+/// Gives `run` the inputs of a target's corpus, each as it is and then damaged. The input in hand
+/// is named if the target panics.
 pub fn inputs_and_damaged_ones(name: &str, run: Run) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
@@ -25,8 +22,8 @@ pub fn inputs_and_damaged_ones(name: &str, run: Run) {
     // The order of a folder is not that of names, and what is drawn should not depend on it.
     paths.sort();
     assert!(!paths.is_empty(), "{} has no inputs", folder.display());
-    let mut random = Random(0);
-    for path in &paths {
+    for (path, seed) in paths.iter().zip(0..) {
+        let mut random = Random(seed);
         let kept = std::fs::read(path).unwrap();
         let mut input = Input {
             path,
@@ -37,7 +34,7 @@ pub fn inputs_and_damaged_ones(name: &str, run: Run) {
         for _ in 0..DAMAGED {
             input.damaged += 1;
             input.bytes.clone_from(&kept);
-            damage(&mut random, &mut input.bytes, BYTES);
+            damage(&mut random, &mut input.bytes, LIKELY);
             run(&input.bytes);
         }
     }
@@ -46,7 +43,7 @@ pub fn inputs_and_damaged_ones(name: &str, run: Run) {
 /// An input that a target has in hand.
 struct Input<'a> {
     path: &'a Path,
-    /// How often it has been damaged; 0 for what is kept.
+    /// The number of the damaged copy; 0 for what is kept.
     damaged: usize,
     bytes: Vec<u8>,
 }
@@ -55,7 +52,7 @@ impl Drop for Input<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let (path, damaged, bytes) = (self.path.display(), self.damaged, &self.bytes);
-            eprintln!("{path}, damaged for the {damaged}th time: {bytes:?}");
+            eprintln!("{path}, damaged copy {damaged} (0 is itself): {bytes:?}");
         }
     }
 }

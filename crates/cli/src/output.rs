@@ -18,7 +18,7 @@ pub use crate::results::{
     Results, check_outputs, first_free, is_standard_output, is_where_standard_output_goes, name_of,
     numbered, stem, with_ending, write_text, write_whole,
 };
-use crate::say;
+use crate::say::{self, tell};
 use crate::sources::{Embedding, ProfileOrigin};
 
 /// What two profiles are to each other, and what is asked for beside the difference.
@@ -328,6 +328,12 @@ impl Show {
         if let Some(path) = &self.parquet {
             self.write(path, &reuselens_report::groups_parquet(profile, &by)?)?;
         }
+        if !self.export.is_empty() && !has_stacks(profile) {
+            tell!(
+                "reuselens: warning: nothing is known of functions, lines and data here, so a viewer shows one row; profile \
+                 a program, without --by program"
+            );
+        }
         for path in &self.export {
             let text = viewer(path)?.export(profile, cache);
             self.write(path, text.as_bytes())?;
@@ -387,13 +393,19 @@ impl Show {
     }
 }
 
+/// Whether anything is known that a viewer shows.
+fn has_stacks(profile: &Profile) -> bool {
+    let mut by = [Dimension::Function, Dimension::Context, Dimension::Object].into_iter();
+    by.any(|by| profile.has_names(by))
+}
+
 /// The format of a file for a viewer, by its ending.
 fn viewer(path: &Path) -> Result<Viewer, Usage> {
     Viewer::of(path).ok_or_else(|| {
         let (path, endings) = (path.display(), Viewer::ENDINGS);
         Usage(format!(
-            "the ending of {path} does not say which viewer it is for; --export writes {endings} \
-             (reuselens report PROFILE -o FILE writes other endings)"
+            "the ending of {path} does not say which viewer it is for; --export writes {endings}, \
+             each to a file"
         ))
     })
 }

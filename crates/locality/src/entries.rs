@@ -52,6 +52,25 @@ pub struct Site {
     pub kind: String,
 }
 
+impl Site {
+    /// The function of the innermost frame; empty if it is not known. Without debug information the
+    /// frame has a symbol and the distance from it, or the library and the distance: the symbol
+    /// alone then, or nothing.
+    pub fn symbol(&self) -> &str {
+        let function = self.frames.first().map_or("", |frame| &frame.function);
+        match function.rsplit_once("+0x") {
+            Some((name, distance)) if distance.chars().all(|digit| digit.is_ascii_hexdigit()) => {
+                if name == self.module {
+                    ""
+                } else {
+                    name
+                }
+            }
+            _ => function,
+        }
+    }
+}
+
 /// What sort of object.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

@@ -79,8 +79,8 @@ impl Framed {
     /// The bytes of a file with this body.
     ///
     /// # Panics
-    /// If the allocator gives no memory to compress it, where Rust's own memory would end the
-    /// process: an empty body would be a file that looks whole.
+    /// If there is no memory to compress with. An empty body in its place would be a file that
+    /// looks whole.
     pub fn to_bytes(&self, body: &[u8]) -> Vec<u8> {
         let packed = zstd::bulk::compress(body, self.level).expect("memory to compress with");
         let mut checked = Vec::with_capacity(packed.len() + 16);

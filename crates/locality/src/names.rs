@@ -81,22 +81,10 @@ fn function(site: &Site) -> String {
     if let Some(loader) = loader(site) {
         return loader;
     }
-    match (symbol(site), site.module.as_str()) {
+    match (site.symbol(), site.module.as_str()) {
         ("", "") => "(unknown function)".to_owned(),
         ("", module) => format!("{module} (unknown function)"),
         (name, _) => name.to_owned(),
-    }
-}
-
-/// The function of the innermost frame. Without debug information that is a symbol and the distance
-/// from it, or the library and the distance: the symbol alone then, or nothing.
-fn symbol(site: &Site) -> &str {
-    let function = site.frames.first().map_or("", |frame| &frame.function);
-    match function.rsplit_once("+0x") {
-        Some((name, distance)) if distance.chars().all(|digit| digit.is_ascii_hexdigit()) => {
-            if name == site.module { "" } else { name }
-        }
-        _ => function,
     }
 }
 
@@ -121,7 +109,7 @@ fn line(site: &Site, paths: &ShortPaths) -> String {
         Some(Frame { file, .. }) if !file.is_empty() => {
             format!("{} (unknown line)", paths.shorten(file))
         }
-        _ => match (symbol(site), &*site.module) {
+        _ => match (site.symbol(), &*site.module) {
             ("", "") => "(unknown line)".to_owned(),
             ("", module) => format!("{module} (unknown line)"),
             (function, "") => format!("{function} (unknown line)"),
@@ -147,7 +135,7 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
     let frame = site.frames.first();
     let place = match frame {
         Some(frame) if !frame.file.is_empty() => format!("({})", line(site, paths)),
-        Some(frame) if !symbol(site).is_empty() => format!("({})", frame.function),
+        Some(frame) if !site.symbol().is_empty() => format!("({})", frame.function),
         _ => "(unknown line)".to_owned(),
     };
     format!("{module}+{:#x} {place}", site.offset)

@@ -34,11 +34,7 @@ fn profiles() -> [Profile; 2] {
 #[test]
 fn folded_stacks_have_all_misses_and_the_data_last() {
     for profile in profiles() {
-        let cache = CacheSize {
-            bytes: Bytes(1024),
-            ways: 0,
-        };
-        let text = Viewer::Folded.export(&profile, Some(cache));
+        let text = Viewer::Folded.export(&profile, Some(SMALL));
         let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
         let lines: BTreeMap<&str, u64> = lines
             .map(|(stack, count)| (stack, count.parse().unwrap()))
@@ -72,14 +68,46 @@ fn costs(line: &str) -> Vec<u64> {
     words.map(|word| word.parse().unwrap()).collect()
 }
 
+/// The lines of a function in callgrind's format, from its name on.
+fn of_function<'t>(text: &'t str, name: &str) -> &'t str {
+    let head = format!("\nfn={name}\n");
+    let from = text.find(&head).unwrap() + head.len();
+    text[from..].split("\n\n").next().unwrap()
+}
+
+/// What is in a file beside the accesses: the misses of caches with these items.
+fn expected(profile: &Profile, cache: CacheSize) -> Vec<u64> {
+    let caches = profile.machine.data_caches();
+    let mut items: Vec<u64> = caches
+        .iter()
+        .map(|cache| cache.items(profile.granularity))
+        .chain([cache.items(profile.granularity)])
+        .collect();
+    items.sort_unstable();
+    items.dedup();
+    let misses = items.iter().map(|items| misses(profile, *items));
+    std::iter::once(profile.histogram.accesses())
+        .chain(misses)
+        .collect()
+}
+
+/// A cache that no machine has.
+const SMALL: CacheSize = CacheSize {
+    bytes: Bytes(1024),
+    ways: 0,
+};
+
 #[test]
 fn costs_of_functions_in_callgrinds_format_sum_to_its_summary() {
     for profile in profiles() {
-        let text = Viewer::Callgrind.export(&profile, None);
+        let text = Viewer::Callgrind.export(&profile, Some(SMALL));
         let summary = text.lines().find(|line| line.starts_with("summary:"));
         let mut left = costs(summary.unwrap());
-        assert_eq!(left[0], profile.histogram.accesses());
-        let (mut is_call, mut calls) = (false, 0);
+        assert_eq!(left, expected(&profile, SMALL));
+        let events = text.lines().find(|line| line.starts_with("events: "));
+        let mut words = events.unwrap().split(' ').skip(1);
+        assert!(words.all(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric())));
+        let mut is_call = false;
         for line in text.lines() {
             if line.starts_with(|letter: char| letter.is_ascii_digit()) && !is_call {
                 let costs = costs(line);
@@ -88,32 +116,91 @@ fn costs_of_functions_in_callgrinds_format_sum_to_its_summary() {
                 both.for_each(|(left, cost)| *left -= cost);
             }
             is_call = line.starts_with("calls=");
-            calls += usize::from(is_call);
         }
         assert!(left.iter().all(|left| *left == 0), "{left:?}");
-        assert!(calls > 0);
     }
+}
+
+#[test]
+fn a_call_costs_what_is_called_below_it() {
+    let profile = common::matmul(12, false);
+    let cells = profile.cells.iter().filter(|cell| cell.context == 3);
+    let accesses: u64 = cells.map(|cell| cell.histogram.accesses()).sum();
+    let text = Viewer::Callgrind.export(&profile, None);
+    let call = format!("cfi=matmul.c\ncfn=multiply\ncalls=1 0\n34 {accesses} ");
+    assert!(of_function(&text, "main").contains(&call), "{text}");
+}
+
+/// Two functions `fill`, of which one is called by each of two.
+#[test]
+fn functions_of_one_name_in_several_files_are_several() {
+    let mut profile = common::matmul(12, false);
+    profile.sites[5].frames[0] = common::frame("fill", "other.c", 3);
+    profile.contexts[4].function = "fill".to_owned();
+    let text = Viewer::Callgrind.export(&profile, None);
+    for file in ["matmul.c", "other.c"] {
+        assert!(text.contains(&format!("fl={file}\nfn=fill\n")), "{text}");
+        assert!(text.contains(&format!("cfi={file}\ncfn=fill\n")), "{text}");
+    }
+}
+
+/// `f` calls itself twice, and accesses in the innermost call.
+#[test]
+fn recursions_count_once_in_what_a_call_costs() {
+    let mut profile = common::tiny();
+    for at in 1..3 {
+        profile.contexts[at].function = "f".to_owned();
+    }
+    let deepest = common::context(2, "f", common::frame("f", "f.c", 7));
+    profile.contexts.push(deepest);
+    profile.sites[1].frames = vec![common::frame("f", "f.c", 8)];
+    profile.sites[2].frames = profile.sites[1].frames.clone();
+    profile.contexts[2].call = common::frame("f", "f.c", 7);
+    profile.cells.iter_mut().for_each(|cell| cell.context = 3);
+    let text = Viewer::Callgrind.export(&profile, None);
+    let accesses = profile.histogram.accesses();
+    let of_f = of_function(&text, "f");
+    assert!(
+        of_f.contains(&format!("calls=1 0\n7 {accesses} ")),
+        "{text}"
+    );
+    assert!(of_f.starts_with(&format!("8 {accesses} ")), "{text}");
 }
 
 #[test]
 fn speedscope_has_a_profile_for_each_cost_with_its_sum() {
     for profile in profiles() {
-        let text = Viewer::Speedscope.export(&profile, None);
+        let text = Viewer::Speedscope.export(&profile, Some(SMALL));
         let file: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let frames = file["shared"]["frames"].as_array().unwrap().len() as u64;
-        let profiles = file["profiles"].as_array().unwrap();
-        assert!(profiles.len() > 1);
-        assert_eq!(profiles[0]["endValue"], profile.histogram.accesses());
-        for weights in profiles {
+        let frames = file["shared"]["frames"].as_array().unwrap();
+        let weights = file["profiles"].as_array().unwrap();
+        let active = file["activeProfileIndex"].as_u64().unwrap() as usize;
+        assert_eq!(weights[active]["name"], "misses in 1 KiB");
+        let expected = expected(&profile, SMALL);
+        assert_eq!(weights.len(), expected.len());
+        for (weights, expected) in weights.iter().zip(expected) {
             let all = weights["weights"].as_array().unwrap();
             let sum: u64 = all.iter().map(|weight| weight.as_u64().unwrap()).sum();
-            assert_eq!(weights["endValue"], sum);
+            assert_eq!((sum, &weights["endValue"]), (expected, &expected.into()));
             let samples = weights["samples"].as_array().unwrap();
             assert_eq!(samples.len(), all.len());
             let mut numbers = samples.iter().flat_map(|stack| stack.as_array().unwrap());
-            assert!(numbers.all(|frame| frame.as_u64().unwrap() < frames));
+            assert!(numbers.all(|frame| (frame.as_u64().unwrap() as usize) < frames.len()));
+        }
+        // Viewers sum by frame: a function that is two of them would be two.
+        let functions = profile.contexts.iter().skip(1);
+        for function in functions.map(|context| &context.function) {
+            let same = frames.iter().filter(|frame| frame["name"] == **function);
+            assert_eq!(same.count(), 1, "{function}");
         }
     }
+}
+
+/// The stacks of the profile, without their numbers.
+fn stacks(profile: &Profile) -> Vec<String> {
+    let text = Viewer::Folded.export(profile, None);
+    let stacks = text.lines().map(|line| line.rsplit_once(' ').unwrap().0);
+    stacks.map(str::to_owned).collect()
 }
 
 #[test]
@@ -121,22 +208,52 @@ fn profiles_without_contexts_have_the_functions_of_their_sites() {
     let mut profile = common::matmul(12, false);
     profile.contexts.truncate(1);
     profile.cells.iter_mut().for_each(|cell| cell.context = 0);
-    let text = Viewer::Folded.export(&profile, None);
-    assert!(text.starts_with("fill;matmul.c:9;a (matmul.c) "), "{text}");
-    assert!(
-        Viewer::Callgrind
-            .export(&profile, None)
-            .contains("fn=multiply\n")
+    let inlined = common::frame("caller", "matmul.c", 40);
+    profile.sites[1].frames.push(inlined);
+    profile.sites[4].frames.clear();
+    let stacks = stacks(&profile);
+    assert_eq!(
+        stacks[0],
+        "(unknown function);matmul (unknown line);c (matmul.c)"
     );
+    assert!(stacks.contains(&"caller;fill;matmul.c:9;a (matmul.c)".to_owned()));
+    let text = Viewer::Callgrind.export(&profile, None);
+    assert!(text.contains("fn=(unknown function)\n"));
+}
+
+#[test]
+fn sites_without_debug_information_are_of_the_function_of_their_context() {
+    let mut profile = common::matmul(12, false);
+    profile.sites[1].frames = vec![common::frame("fill+0x1f", "", 0)];
+    let stacks = stacks(&profile);
+    let start = "main;fill;";
+    assert!(stacks.iter().any(|stack| stack.starts_with(start)));
+    let twice = stacks.iter().filter(|stack| stack.contains("fill;fill;"));
+    assert_eq!(twice.count(), 0, "{stacks:?}");
+}
+
+#[test]
+fn contexts_that_stand_for_several_are_followed_by_the_function() {
+    let mut profile = common::matmul(12, false);
+    profile.contexts[2].function = "(other contexts)".to_owned();
+    let expected = "main;(other contexts);fill;matmul.c:9;a (matmul.c)".to_owned();
+    assert!(stacks(&profile).contains(&expected));
 }
 
 #[test]
 fn damaged_contexts_end_a_stack() {
-    let mut profile = common::matmul(12, false);
-    for context in &mut profile.contexts {
-        context.parent = u32::MAX;
-    }
-    for viewer in [Viewer::Folded, Viewer::Callgrind, Viewer::Speedscope] {
-        assert!(!viewer.export(&profile, None).is_empty());
+    for parent in [u32::MAX, 3] {
+        let mut profile = common::matmul(12, false);
+        let contexts = profile.contexts.iter_mut();
+        contexts.for_each(|context| context.parent = parent);
+        let expected = "fill;matmul.c:9;a (matmul.c)".to_owned();
+        assert!(
+            stacks(&profile)
+                .iter()
+                .any(|stack| stack.ends_with(&expected))
+        );
+        for viewer in [Viewer::Callgrind, Viewer::Speedscope] {
+            assert!(!viewer.export(&profile, None).is_empty());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Any text, read as the body of a profile: what is read can be merged and shown.
 
 use reuselens::locality::{Framed, Profile};
-use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
+use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, Viewer, json, page, summary};
 
 /// The form of a profile's file.
 const FORM: Framed = Framed {
@@ -24,4 +24,7 @@ pub fn run(bytes: &[u8]) {
     let _ = summary(&profile, &TextOptions::default());
     let _ = page(&profile, &HtmlOptions::default());
     let _ = json(&profile, &JsonOptions::default());
+    for viewer in [Viewer::Folded, Viewer::Callgrind, Viewer::Speedscope] {
+        let _ = viewer.export(&profile, None);
+    }
 }

@@ -9,7 +9,8 @@ pub const WHY: &str = "a page must look the same in ten years and on a machine w
 
 const FOLDER: &str = "crates/report/src/";
 const SCHEMES: [&str; 2] = ["http://", "https://"];
-/// Names that look like addresses and are never fetched: SVG's, and those of the schemas of SARIF and speedscope.
+/// Names that look like addresses and are never fetched: SVG's, and those of the schemas of SARIF
+/// and speedscope.
 const NAMES_ONLY: [&str; 3] = [
     "http://www.w3.org/2000/svg",
     "https://docs.oasis-open.org/sarif/",

@@ -127,7 +127,7 @@ impl Args {
             _ => {
                 let path = path.display();
                 return Err(Usage(format!(
-                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet, .svg, .png, {}, or --html {path}",
+                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet, .svg, .png or --export's {}, or --html {path}",
                     Viewer::ENDINGS,
                 )));
             }

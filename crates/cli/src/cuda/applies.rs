@@ -104,7 +104,7 @@ pub fn refuse_unused(
     if let Some(option) = typed.first_of(&HOST_EXPORTS) {
         return Err(Usage(format!(
             "{option} exports a profile of accesses of the host's code; of {name}, which uses CUDA, \
-             write one with --host, then: reuselens report {name}.host.rlprof {option} FILE"
+             leave it out, write one with --host, then: reuselens report {name}.host.rlprof {option} FILE"
         )));
     }
     let analyses_host = typed.first_of(&["host"]).is_some();

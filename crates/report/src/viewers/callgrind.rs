@@ -2,7 +2,8 @@
 //! by line, and those of their calls with all that is called.
 //!
 //! The format knows no contexts, only calls from function to function, and no data: costs are
-//! summed over all contexts and objects. How often a call was made is not in a profile, so each
+//! summed over all contexts and objects. A function is a name and a file, so functions of one name
+//! in several files are several. How often a call was made is mostly not in a profile, so each
 //! counts as one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,85 +12,91 @@ use std::fmt::Write as _;
 use reuselens_locality::Profile;
 use reuselens_units::shown;
 
-use super::{Cost, Stacks};
+use super::{CellStack, Cost, Stacks, add};
 
-/// A place in a source file: the file and the line.
-type Place<'a> = (&'a str, u32);
+/// A function: its name and its file, which is empty if it is not known.
+type NameAndFile<'a> = (&'a str, &'a str);
 
-/// A function: what it costs itself by place, and its calls by place and callee.
+/// What a function costs: itself by line, and its calls by line and callee.
 #[derive(Default)]
 struct CalledFunction<'a> {
-    lines: BTreeMap<Place<'a>, Vec<u64>>,
-    calls: BTreeMap<(Place<'a>, &'a str), Vec<u64>>,
-}
-
-impl<'a> CalledFunction<'a> {
-    /// The file that it is in: that of its first place. Other files have code that was inlined.
-    fn file(&self) -> &'a str {
-        let called = self.calls.keys().map(|(place, _)| place);
-        let mut places = self.lines.keys().chain(called);
-        let known = places.find(|(file, _)| !file.is_empty());
-        known.map_or("", |(file, _)| file)
-    }
+    lines: BTreeMap<u32, Vec<u64>>,
+    calls: BTreeMap<(u32, NameAndFile<'a>), Vec<u64>>,
 }
 
 /// The costs of a profile.
 pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
     let stacks = Stacks::new(profile);
-    let mut functions: BTreeMap<&str, CalledFunction<'_>> = BTreeMap::new();
+    let files = files(&stacks);
+    let mut functions: BTreeMap<NameAndFile<'_>, CalledFunction<'_>> = BTreeMap::new();
     let mut totals = vec![0; costs.len()];
     for (stack, own) in stacks.iter(costs) {
         add(&mut totals, &own);
-        // The last two frames are the line and the data.
-        let (functions_of, line) = (&stack[..stack.len() - 2], &stack[stack.len() - 2]);
-        let name = functions_of.last().map_or(line.name, |frame| frame.name);
-        let function = functions.entry(name).or_default();
-        add(
-            function.lines.entry((line.file, line.line)).or_default(),
-            &own,
-        );
-        // A recursion makes a call several times in one stack, and its costs are those of one.
-        let calls = functions_of.windows(2);
-        let calls: BTreeSet<_> = calls
-            .map(|pair| (pair[0].name, (pair[0].file, pair[0].line), pair[1].name))
+        let places: Vec<(NameAndFile<'_>, u32)> = places(&stack)
+            .map(|(name, file, line)| ((name, known_file(name, file, &files)), line))
             .collect();
-        for (caller, place, callee) in calls {
+        if let Some((innermost, line)) = places.last() {
+            let function = functions.entry(*innermost).or_default();
+            add(function.lines.entry(*line).or_default(), &own);
+        }
+        // A recursion makes a call several times in one stack, and its costs are those of one.
+        let calls = places.windows(2);
+        let calls: BTreeSet<_> = calls.map(|pair| (pair[0], pair[1].0)).collect();
+        for ((caller, line), callee) in calls {
             let function = functions.entry(caller).or_default();
-            add(function.calls.entry((place, callee)).or_default(), &own);
+            add(function.calls.entry((line, callee)).or_default(), &own);
         }
     }
     let mut text = head(profile, costs, &totals);
-    for (name, function) in &functions {
-        let _ = write!(text, "\nfl={}\nfn={}\n", word(function.file()), word(name));
-        body(&mut text, function, &functions);
+    for ((name, file), function) in &functions {
+        let _ = write!(text, "\nfl={}\nfn={}\n", word(file), word(name));
+        for (line, costs) in &function.lines {
+            let _ = writeln!(text, "{line}{}", numbers(costs));
+        }
+        for ((line, (callee, file)), costs) in &function.calls {
+            let _ = write!(text, "cfi={}\ncfn={}\n", word(file), word(callee));
+            let _ = writeln!(text, "calls=1 0\n{line}{}", numbers(costs));
+        }
     }
     text
 }
 
-/// The lines of a function and its calls.
-fn body(
-    text: &mut String,
-    function: &CalledFunction<'_>,
-    all: &BTreeMap<&str, CalledFunction<'_>>,
-) {
-    let mut present = function.file();
-    for ((file, line), costs) in &function.lines {
-        go_to(text, &mut present, file);
-        let _ = writeln!(text, "{line}{}", numbers(costs));
-    }
-    for (((file, line), callee), costs) in &function.calls {
-        go_to(text, &mut present, file);
-        let its_file = all.get(callee).map_or("", CalledFunction::file);
-        let _ = write!(text, "cfi={}\ncfn={}\n", word(its_file), word(callee));
-        let _ = writeln!(text, "calls=1 0\n{line}{}", numbers(costs));
-    }
+/// Each function of a stack, with its file and the line at which it goes on: at its call of the
+/// next one, or at the access.
+fn places<'a>(stack: &CellStack<'a>) -> impl Iterator<Item = (&'a str, &'a str, u32)> {
+    let last = stack.functions.len() - 1;
+    let place = stack.place;
+    let functions = stack.functions.clone().into_iter().enumerate();
+    functions.map(move |(at, function)| {
+        let (file, line) = if at == last { place } else { function.call };
+        (function.name, file, line)
+    })
 }
 
-/// Goes on in another file, unless that is not known.
-fn go_to<'a>(text: &mut String, present: &mut &'a str, file: &'a str) {
-    if *present != file && !file.is_empty() {
-        let _ = writeln!(text, "fi={}", word(file));
-        *present = file;
+/// By the name of a function, the files in which there is one.
+fn files<'a>(stacks: &'a Stacks<'_>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut files: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (stack, _) in stacks.iter(&[]) {
+        for (name, file, _) in places(&stack).filter(|(_, file, _)| !file.is_empty()) {
+            files.entry(name).or_default().insert(file);
+        }
+    }
+    files
+}
+
+/// The file of a function where a stack does not say it: that in which there is one of the name, if
+/// it is one only.
+fn known_file<'a>(
+    name: &str,
+    file: &'a str,
+    files: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+) -> &'a str {
+    match files
+        .get(name)
+        .and_then(|files| Some((files.first()?, files.len())))
+    {
+        Some((only, 1)) if file.is_empty() => only,
+        _ => file,
     }
 }
 
@@ -106,13 +113,6 @@ fn head(profile: &Profile, costs: &[Cost], totals: &[u64]) -> String {
     let _ = writeln!(text, "events: {}", words.join(" "));
     let _ = writeln!(text, "summary:{}", numbers(totals));
     text
-}
-
-fn add(sum: &mut Vec<u64>, costs: &[u64]) {
-    sum.resize(costs.len(), 0);
-    for (sum, cost) in sum.iter_mut().zip(costs) {
-        *sum = sum.saturating_add(*cost);
-    }
 }
 
 /// Numbers with a space before each.

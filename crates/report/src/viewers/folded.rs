@@ -8,20 +8,20 @@ use std::fmt::Write as _;
 use reuselens_locality::Profile;
 use reuselens_units::shown;
 
-use super::{Cost, Stacks};
+use super::{Cost, Stacks, add};
 use crate::caches::Level;
 
 /// The misses of one cache, by stack: in the order of the stacks, those without misses left out.
 pub(super) fn write(profile: &Profile, level: &Level) -> String {
     let costs = [Cost::of(level)];
-    let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+    let mut lines: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for (stack, misses) in Stacks::new(profile).iter(&costs) {
-        let names: Vec<String> = stack.iter().map(|frame| word(frame.name)).collect();
-        *lines.entry(names.join(";")).or_default() += misses[0];
+        let names: Vec<String> = stack.names().map(word).collect();
+        add(lines.entry(names.join(";")).or_default(), &misses);
     }
     let mut text = String::new();
-    for (stack, misses) in lines.iter().filter(|(_, misses)| **misses > 0) {
-        let _ = writeln!(text, "{stack} {misses}");
+    for (stack, misses) in lines.iter().filter(|(_, misses)| misses[0] > 0) {
+        let _ = writeln!(text, "{stack} {}", misses[0]);
     }
     text
 }

@@ -8,7 +8,7 @@ mod speedscope;
 
 use std::path::Path;
 
-use reuselens_locality::{CacheSize, Dimension, Profile};
+use reuselens_locality::{CacheSize, Dimension, Frame, Profile, Site};
 
 use crate::caches::{self, Level};
 
@@ -17,7 +17,7 @@ use crate::caches::{self, Level};
 pub enum Viewer {
     /// Folded stacks, a line for each: `flamegraph.pl`, inferno, speedscope, flamelens.
     Folded,
-    /// What cachegrind's sibling callgrind writes: `kcachegrind`, `callgrind_annotate`.
+    /// What valgrind's tool callgrind writes: `kcachegrind`, `callgrind_annotate`.
     Callgrind,
     /// The file of <https://www.speedscope.app>.
     Speedscope,
@@ -25,7 +25,7 @@ pub enum Viewer {
 
 impl Viewer {
     /// The endings of all formats, for messages.
-    pub const ENDINGS: &str = ".folded, .callgrind and .speedscope.json";
+    pub const ENDINGS: &str = ".folded, .callgrind (or callgrind.out.NAME) and .speedscope.json";
 
     /// The format of a file, by its name: `.folded`, `.callgrind` (or `callgrind.out…`),
     /// `.speedscope.json`. `None` for other names.
@@ -50,15 +50,15 @@ impl Viewer {
     pub fn export(self, profile: &Profile, cache: Option<CacheSize>) -> String {
         match self {
             Viewer::Folded => folded::write(profile, &caches::chosen(profile, cache)),
-            Viewer::Callgrind => callgrind::write(profile, &costs(profile, cache)),
-            Viewer::Speedscope => speedscope::write(profile, &costs(profile, cache)),
+            Viewer::Callgrind => callgrind::write(profile, &Costs::of(profile, cache).all),
+            Viewer::Speedscope => speedscope::write(profile, &Costs::of(profile, cache)),
         }
     }
 }
 
 /// What a stack can cost: accesses, or the misses of a cache.
 struct Cost {
-    /// A word: `Accesses`, `L1d`.
+    /// A word of letters and digits: `Accesses`, `L1d`.
     word: String,
     /// What it is: `misses in L1d (32 KiB)`.
     about: String,
@@ -69,44 +69,94 @@ struct Cost {
 impl Cost {
     fn of(level: &Level) -> Cost {
         Cost {
-            word: level.short().replace(' ', ""),
+            word: level.name.clone().unwrap_or_else(|| "Misses".to_owned()),
             about: format!("misses in {}", level.label()),
             items: Some(level.items),
         }
     }
 }
 
-/// The costs of all caches of the machine, ascending, with the one that was asked for; the
-/// accesses first.
-fn costs(profile: &Profile, cache: Option<CacheSize>) -> Vec<Cost> {
-    let mut levels = caches::levels(profile);
-    let chosen = caches::chosen(profile, cache);
-    if levels.iter().all(|level| level.items != chosen.items) {
-        levels.push(chosen);
-        levels.sort_by_key(|level| level.items);
+/// The costs that a file has.
+struct Costs {
+    /// The accesses, then the misses in the caches of the machine and in the one that was asked
+    /// for, from the smallest on.
+    all: Vec<Cost>,
+    /// Which of them reports rank by.
+    chosen: usize,
+}
+
+impl Costs {
+    fn of(profile: &Profile, cache: Option<CacheSize>) -> Costs {
+        let mut levels = caches::levels(profile);
+        let chosen = caches::chosen(profile, cache);
+        if levels.iter().all(|level| level.items != chosen.items) {
+            levels.push(chosen.clone());
+            levels.sort_by_key(|level| level.items);
+        }
+        let accesses = Cost {
+            word: "Accesses".to_owned(),
+            about: "accesses".to_owned(),
+            items: None,
+        };
+        let at = levels.iter().position(|level| level.items == chosen.items);
+        Costs {
+            all: std::iter::once(accesses)
+                .chain(levels.iter().map(Cost::of))
+                .collect(),
+            chosen: at.map_or(0, |at| at + 1),
+        }
     }
-    let accesses = Cost {
-        word: "Accesses".to_owned(),
-        about: "accesses".to_owned(),
-        items: None,
-    };
-    std::iter::once(accesses)
-        .chain(levels.iter().map(Cost::of))
-        .collect()
 }
 
-/// A frame of a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct StackFrame<'a> {
+/// Adds costs to a sum. Beyond 64 bits, as in a damaged profile, it saturates.
+fn add(sum: &mut Vec<u64>, costs: &[u64]) {
+    sum.resize(costs.len(), 0);
+    for (sum, cost) in sum.iter_mut().zip(costs) {
+        *sum = sum.saturating_add(*cost);
+    }
+}
+
+/// A place in a source file: the file, empty if it is not known, and the line, 0 if it is not.
+type SourcePlace<'a> = (&'a str, u32);
+
+/// A function of a stack, and where it calls the next one.
+#[derive(Clone, Copy, Debug)]
+struct StackFunction<'a> {
     name: &'a str,
-    /// The source file; empty if it is not known.
-    file: &'a str,
-    /// The line in it; 0 if it is not known.
-    line: u32,
+    call: SourcePlace<'a>,
 }
 
-/// The stacks of a profile's cells: functions from the outermost in, then the line, then the data.
-/// Viewers thus show which data a function misses on above the function itself.
+impl<'a> StackFunction<'a> {
+    /// One that calls none.
+    fn named(name: &'a str) -> Self {
+        StackFunction {
+            name,
+            call: ("", 0),
+        }
+    }
+}
+
+/// Where a cell's accesses are made, and to what.
+struct CellStack<'a> {
+    /// From the outermost in; at least one.
+    functions: Vec<StackFunction<'a>>,
+    /// The line as reports name it, and its place.
+    line: &'a str,
+    place: SourcePlace<'a>,
+    /// The object as reports name it.
+    data: &'a str,
+}
+
+impl<'a> CellStack<'a> {
+    /// All names: those of the functions, then the line, then the data. Viewers thus show above a
+    /// function which data it misses on.
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        let functions = self.functions.iter().map(|function| function.name);
+        functions.chain([self.line, self.data])
+    }
+}
+
+/// A profile with the names of its lines and data.
 struct Stacks<'a> {
     profile: &'a Profile,
     lines: Vec<String>,
@@ -122,76 +172,77 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Each cell's stack, and its costs in the order of `costs`; in the order of the cells. Stacks
-    /// occur several times: cells are also of threads.
-    fn iter<'b>(
-        &'b self,
-        costs: &'b [Cost],
-    ) -> impl Iterator<Item = (Vec<StackFrame<'b>>, Vec<u64>)> {
-        self.profile.cells.iter().map(|cell| {
-            let mut stack = functions(self.profile, cell.context, cell.site);
+    /// Each cell's stack, and its costs in the order of `costs`. Stacks occur several times: there
+    /// are cells for each thread.
+    fn iter<'b>(&'b self, costs: &'b [Cost]) -> impl Iterator<Item = (CellStack<'b>, Vec<u64>)> {
+        let name = |names: &'b [String], at: u32| names.get(at as usize).map_or("", |name| name);
+        self.profile.cells.iter().map(move |cell| {
             let site = self.profile.sites.get(cell.site as usize);
             let frame = site.and_then(|site| site.frames.first());
-            let (file, line) = frame.map_or(("", 0), |frame| (&*frame.file, frame.line));
-            for (names, index) in [(&self.lines, cell.site), (&self.objects, cell.object)] {
-                let name = names.get(index as usize).map_or("", |name| &**name);
-                stack.push(StackFrame { name, file, line });
-            }
-            let histogram = &cell.histogram;
+            let stack = CellStack {
+                functions: functions(self.profile, cell.context, site),
+                line: name(&self.lines, cell.site),
+                place: frame.map_or(("", 0), place),
+                data: name(&self.objects, cell.object),
+            };
             let costs = costs.iter().map(|cost| match cost.items {
-                Some(items) => histogram.misses(items),
-                None => histogram.accesses(),
+                Some(items) => cell.histogram.misses(items),
+                None => cell.histogram.accesses(),
             });
             (stack, costs.collect())
         })
     }
 }
 
-/// The functions of a calling context, the outermost first, and those that were inlined into the
-/// last one at a site. Without contexts, those of the site alone.
-fn functions(profile: &Profile, context: u32, site: u32) -> Vec<StackFrame<'_>> {
-    let mut stack = Vec::new();
-    let mut at = context as usize;
-    // The root has no function. Parents come before children; what claims otherwise ends the stack.
-    while let Some(node) = profile.contexts.get(at).filter(|_| at > 0) {
-        let parent = node.parent as usize;
-        let call = match profile.contexts.get(parent) {
-            Some(_) if parent > 0 && parent < at => (&*node.call.file, node.call.line),
-            _ => ("", 0),
-        };
-        stack.push((&*node.function, call));
-        at = if parent < at { parent } else { 0 };
+fn place(frame: &Frame) -> SourcePlace<'_> {
+    (&frame.file, frame.line)
+}
+
+/// The functions of a calling context, and that of the site where the context does not end in it:
+/// contexts can be unknown, or stand for several. Without contexts, the site's own functions.
+fn functions<'a>(
+    profile: &'a Profile,
+    context: u32,
+    site: Option<&'a Site>,
+) -> Vec<StackFunction<'a>> {
+    let mut stack = callers(profile, context);
+    let symbol = site.map_or("", Site::symbol);
+    let frames = site.map_or(&[][..], |site| &site.frames);
+    match stack.last() {
+        Some(last) if last.name == symbol || symbol.is_empty() => {}
+        Some(_) => stack.push(StackFunction::named(symbol)),
+        None => {
+            // Those that were inlined at the site: the innermost comes first.
+            let outer = frames.iter().skip(1).rev();
+            stack.extend(outer.map(|frame| StackFunction {
+                name: &frame.function,
+                call: place(frame),
+            }));
+            stack.push(StackFunction::named(symbol));
+        }
     }
-    stack.reverse();
-    // A frame shows where its function goes on: at the call of the next one.
-    let calls = stack.iter().skip(1).map(|(_, call)| *call);
-    let calls: Vec<_> = calls.chain([("", 0)]).collect();
-    let named = stack.iter().zip(calls).map(|((name, _), (file, line))| {
-        let name = shown_name(name);
-        StackFrame { name, file, line }
-    });
-    let mut stack: Vec<StackFrame> = named.collect();
-    let frames = profile.sites.get(site as usize).map(|site| &*site.frames);
-    let frames = frames.unwrap_or_default();
-    let innermost = frames.first().map(|frame| &*frame.function);
-    let inlined = match stack.last() {
-        // Contexts name the functions that are inlined, too.
-        Some(last) if Some(last.name) == innermost => 0,
-        Some(_) => frames.len().min(1),
-        None => frames.len(),
-    };
-    for frame in frames[..inlined].iter().rev() {
-        let (file, line) = (&*frame.file, frame.line);
-        let name = shown_name(&frame.function);
-        stack.push(StackFrame { name, file, line });
+    for function in &mut stack {
+        if function.name.is_empty() {
+            function.name = "(unknown function)";
+        }
     }
     stack
 }
 
-/// A function's name, which may be unknown.
-fn shown_name(name: &str) -> &str {
-    match name {
-        "" => "(unknown function)",
-        name => name,
+/// The functions of a calling context, each with the place of its call of the next one.
+fn callers(profile: &Profile, context: u32) -> Vec<StackFunction<'_>> {
+    let mut stack = Vec::new();
+    let (mut at, mut call) = (context as usize, ("", 0));
+    // The root, which is no function, ends the stack.
+    while let Some(node) = profile.contexts.get(at).filter(|_| at > 0) {
+        let name = &*node.function;
+        stack.push(StackFunction { name, call });
+        call = place(&node.call);
+        // Parents come before children; what claims otherwise has none.
+        at = Some(node.parent as usize)
+            .filter(|parent| *parent < at)
+            .unwrap_or(0);
     }
+    stack.reverse();
+    stack
 }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::Profile;
+use reuselens_locality::{Profile, total};
+use reuselens_units::shown_json;
 use serde::Serialize;
 
-use super::{Cost, StackFrame, Stacks};
+use super::{Costs, SourcePlace, Stacks, add};
+use crate::json::to_text;
 
 #[derive(Serialize)]
 struct SpeedscopeFile<'a> {
@@ -48,32 +50,21 @@ struct Weights<'a> {
     weights: Vec<u64>,
 }
 
-/// The costs of a profile, the last one in front.
-pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
+/// The costs of a profile, with that in front which reports rank by.
+pub(super) fn write(profile: &Profile, costs: &Costs) -> String {
     let stacks = Stacks::new(profile);
-    let mut frames: BTreeMap<StackFrame<'_>, usize> = BTreeMap::new();
-    let mut order = Vec::new();
+    let mut table = NumberedFrames::default();
     // Equal stacks of several threads are one.
     let mut sums: BTreeMap<Vec<usize>, Vec<u64>> = BTreeMap::new();
-    for (stack, own) in stacks.iter(costs) {
-        let numbers = stack.iter().map(|frame| {
-            *frames.entry(*frame).or_insert_with(|| {
-                order.push(*frame);
-                order.len() - 1
-            })
+    for (stack, own) in stacks.iter(&costs.all) {
+        let last = stack.functions.len();
+        let frames = stack.names().enumerate().map(|(at, name)| {
+            // A frame with a place is that of a line: functions have several.
+            table.number(name, if at == last { stack.place } else { ("", 0) })
         });
-        let sum = sums.entry(numbers.collect()).or_default();
-        sum.resize(own.len(), 0);
-        for (sum, cost) in sum.iter_mut().zip(own) {
-            *sum += cost;
-        }
+        add(sums.entry(frames.collect()).or_default(), &own);
     }
-    let shared = order.iter().map(|frame| TableFrame {
-        name: frame.name,
-        file: frame.file,
-        line: (frame.line > 0).then_some(frame.line),
-    });
-    let weights = costs.iter().enumerate().map(|(at, cost)| {
+    let weights = costs.all.iter().enumerate().map(|(at, cost)| {
         let stacks = sums.iter().filter(|(_, costs)| costs[at] > 0);
         let (samples, weights): (Vec<_>, Vec<_>) =
             stacks.map(|(stack, costs)| (&stack[..], costs[at])).unzip();
@@ -82,21 +73,41 @@ pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
             name: &cost.about,
             unit: "none",
             start: 0,
-            end: weights.iter().sum(),
+            end: total(weights.iter().copied()),
             samples,
             weights,
         }
     });
-    let file = SpeedscopeFile {
+    let text = to_text(&SpeedscopeFile {
         schema: "https://www.speedscope.app/file-format-schema.json",
         name: profile.command_line(),
         exporter: format!("reuselens {}", profile.version),
-        active: costs.len() - 1,
-        shared: FrameTable {
-            frames: shared.collect(),
-        },
+        active: costs.chosen,
         profiles: weights.collect(),
-    };
-    // It cannot fail: there are no maps with odd keys.
-    serde_json::to_string(&file).unwrap_or_default()
+        shared: FrameTable {
+            frames: table.frames,
+        },
+    });
+    shown_json(&text).into_owned()
+}
+
+/// The frames so far, and their numbers.
+#[derive(Default)]
+struct NumberedFrames<'a> {
+    numbers: BTreeMap<(&'a str, SourcePlace<'a>), usize>,
+    frames: Vec<TableFrame<'a>>,
+}
+
+impl<'a> NumberedFrames<'a> {
+    fn number(&mut self, name: &'a str, place: SourcePlace<'a>) -> usize {
+        *self.numbers.entry((name, place)).or_insert_with(|| {
+            let (file, line) = place;
+            self.frames.push(TableFrame {
+                name,
+                file,
+                line: (line > 0).then_some(line),
+            });
+            self.frames.len() - 1
+        })
+    }
 }

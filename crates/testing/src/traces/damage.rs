@@ -25,6 +25,10 @@ pub fn rows_of(source: Result<AnySource, TraceError>) -> usize {
     panic!("no end after {MOST_STEPS} steps");
 }
 
+/// What [`damage`] is to put in, for readers of any format: ends of numbers, and what text readers
+/// cut at.
+pub const LIKELY: &[u8] = &[0, 0x7f, 0x80, 0xff, b'\n', b' ', b','];
+
 /// Changes a few places: bits, bytes (some to those of `likely`), runs removed or repeated, an end
 /// cut off or drawn out.
 pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, likely: &[u8]) {

@@ -131,9 +131,9 @@ const COMMUNITIES: [(&str, &str, &str); 5] = [
     ("tex", "47,992", "149,103"),
     ("unix", "69,143", "171,146"),
 ];
+const MATHOVERFLOW: &str = "sx-mathoverflow-a2q.txt";
 /// Days in a batch of its edges: few enough batches that training anew takes minutes.
 const DAYS: &str = "90";
-const MATHOVERFLOW: &str = "sx-mathoverflow-a2q.txt";
 
 /// Rows of the example `speedup`: its cells without the first and last line.
 fn rows(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
@@ -336,7 +336,7 @@ fn relation(workshop: &Workshop, answer: &str) -> anyhow::Result<ComparedTable> 
 
 /// Lines of the example `temporal`: day, and accuracies in percent.
 fn batches(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
-    let kept: PathBuf = workshop.scratch.join("temporal.txt");
+    let kept: PathBuf = workshop.scratch.join(format!("temporal.{DAYS}.txt"));
     if !kept.exists() {
         let file = workshop.input(MATHOVERFLOW, "a temporal graph")?;
         let example = workshop.example("reuselens-link-prediction", "temporal")?;
