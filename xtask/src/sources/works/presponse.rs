@@ -334,8 +334,8 @@ fn relation(workshop: &Workshop, answer: &str) -> anyhow::Result<ComparedTable> 
     Ok(table)
 }
 
-/// Lines of the example `temporal`: day, and accuracies in percent.
-fn batches(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
+/// What the example `temporal` prints.
+fn predictions(workshop: &Workshop) -> anyhow::Result<String> {
     let kept: PathBuf = workshop.scratch.join(format!("temporal.{DAYS}.txt"));
     if !kept.exists() {
         let file = workshop.input(MATHOVERFLOW, "a temporal graph")?;
@@ -344,7 +344,11 @@ fn batches(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
         let words = [&words[..], &[file.as_os_str()]].concat();
         fs::write(&kept, workshop.output(&example, &words)?)?;
     }
-    let text = fs::read_to_string(kept)?;
+    Ok(fs::read_to_string(kept)?)
+}
+
+/// The lines of its batches: day, and accuracies in percent.
+fn batches(text: &str) -> Vec<Vec<String>> {
     let lines = text
         .lines()
         .skip_while(|line| !line.starts_with("day "))
@@ -356,7 +360,30 @@ fn batches(workshop: &Workshop) -> anyhow::Result<Vec<Vec<String>>> {
             .filter(|word| word != "new")
             .collect()
     };
-    Ok(lines.map(words).collect())
+    lines.map(words).collect()
+}
+
+/// What is known of the difference from print: how new the pairs are, and what the simplest predictor
+/// reaches on them. `None` if the example has not printed that.
+fn difference(text: &str) -> Option<String> {
+    let between = |line: &str, from: &str, to: &str| -> Option<String> {
+        let (_, rest) = line.split_once(from)?;
+        Some(rest.split_once(to)?.0.to_owned())
+    };
+    let totals = text
+        .lines()
+        .find(|line| line.contains("never seen before:"))?;
+    let unseen = between(totals, "never seen before: ", " %")?;
+    let new = between(totals, "with a new vertex: ", " %")?;
+    let line = text.lines().find(|line| line.starts_with("popularity "))?;
+    // Precision and recall of all pairs and of unseen ones, then the accuracies.
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [random, known] = [words.get(5)?, words.get(6)?];
+    Some(format!(
+        "Of the pairs in these batches {unseen} % were never seen before, and {new} % have a vertex that \
+         was never seen, of which walks say nothing. On the same pairs, how many neighbours the ends \
+         have (popularity) reaches {random} % of random pairs and {known} % of pairs of known vertices."
+    ))
 }
 
 fn accuracy(workshop: &Workshop, is_retrained: bool) -> anyhow::Result<ComparedTable> {
@@ -370,7 +397,8 @@ fn accuracy(workshop: &Workshop, is_retrained: bool) -> anyhow::Result<ComparedT
     };
     // Cells: day, edges, pairs, unseen, new vertex, random once and anew, known once and anew, ...
     let (random, known) = if is_retrained { (6, 8) } else { (5, 7) };
-    let rows = batches(workshop)?;
+    let text = predictions(workshop)?;
+    let rows = batches(&text);
     for row in &rows {
         table.push(
             &[&row[0]],
@@ -392,6 +420,9 @@ fn accuracy(workshop: &Workshop, is_retrained: bool) -> anyhow::Result<ComparedT
             "Printed is about 90 % for tex and gaming, and below 80 % for unix, apple and android.",
         );
     }
-    table.note("Most new edges of such a graph have a vertex that was never seen, so accuracy on random pairs says little of how many edges of a batch are predicted; `presponse speculate --predict` shows precision and recall.");
+    if let Some(note) = difference(&text) {
+        table.note(note);
+    }
+    table.note("Accuracy says little of how many edges of a batch are predicted; `presponse speculate --predict` shows precision and recall.");
     Ok(table)
 }
