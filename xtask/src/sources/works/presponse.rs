@@ -363,8 +363,8 @@ fn batches(text: &str) -> Vec<Vec<String>> {
     lines.map(words).collect()
 }
 
-/// What is known of the difference from print: how new the pairs are, and what the simplest predictor
-/// reaches on them. `None` if the example has not printed that.
+/// What is known of the difference from print: how new the pairs are, and what the simplest
+/// predictor reaches on them. `None` if the example has not printed that.
 fn difference(text: &str) -> Option<String> {
     let between = |line: &str, from: &str, to: &str| -> Option<String> {
         let (_, rest) = line.split_once(from)?;
