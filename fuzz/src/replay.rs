@@ -22,6 +22,7 @@ pub fn inputs_and_damaged_ones(name: &str, run: Run) {
     // The order of a folder is not that of names, and what is drawn should not depend on it.
     paths.sort();
     assert!(!paths.is_empty(), "{} has no inputs", folder.display());
+    // Each input draws by itself: a longer one changes nothing for those after it.
     for (path, seed) in paths.iter().zip(0..) {
         let mut random = Random(seed);
         let kept = std::fs::read(path).unwrap();
@@ -48,6 +49,7 @@ struct Input<'a> {
     bytes: Vec<u8>,
 }
 
+// Not `catch_unwind`: the test is to fail as it does, and the input is shown beside its message.
 impl Drop for Input<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -27,6 +27,8 @@ struct CalledFunction<'a> {
 /// The costs of a profile.
 pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
     let stacks = Stacks::new(profile);
+    // Stacks are made twice: which file a function without a place is in is known only after all of
+    // them, and to keep them would take memory for every cell.
     let files = files(&stacks);
     let mut functions: BTreeMap<NameAndFile<'_>, CalledFunction<'_>> = BTreeMap::new();
     let mut totals = vec![0; costs.len()];
@@ -35,6 +37,7 @@ pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
         let places: Vec<(NameAndFile<'_>, u32)> = places(&stack)
             .map(|(name, file, line)| ((name, known_file(name, file, &files)), line))
             .collect();
+        // Each cell costs one function itself, so that these costs sum to the summary.
         if let Some((innermost, line)) = places.last() {
             let function = functions.entry(*innermost).or_default();
             add(function.lines.entry(*line).or_default(), &own);
@@ -66,7 +69,7 @@ pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
 fn places<'a>(stack: &CellStack<'a>) -> impl Iterator<Item = (&'a str, &'a str, u32)> {
     let last = stack.functions.len() - 1;
     let place = stack.place;
-    let functions = stack.functions.clone().into_iter().enumerate();
+    let functions = stack.functions.iter().enumerate();
     functions.map(move |(at, function)| {
         let (file, line) = if at == last { place } else { function.call };
         (function.name, file, line)
@@ -91,13 +94,11 @@ fn known_file<'a>(
     file: &'a str,
     files: &BTreeMap<&'a str, BTreeSet<&'a str>>,
 ) -> &'a str {
-    match files
-        .get(name)
-        .and_then(|files| Some((files.first()?, files.len())))
-    {
-        Some((only, 1)) if file.is_empty() => only,
-        _ => file,
+    if !file.is_empty() {
+        return file;
     }
+    let only = files.get(name).filter(|files| files.len() == 1);
+    only.and_then(|files| files.first()).unwrap_or(&"")
 }
 
 fn head(profile: &Profile, costs: &[Cost], totals: &[u64]) -> String {

@@ -89,6 +89,7 @@ impl Costs {
     fn of(profile: &Profile, cache: Option<CacheSize>) -> Costs {
         let mut levels = caches::levels(profile);
         let chosen = caches::chosen(profile, cache);
+        // By items, not by bytes: sizes that hold equally many have the same misses.
         if levels.iter().all(|level| level.items != chosen.items) {
             levels.push(chosen.clone());
             levels.sort_by_key(|level| level.items);
@@ -208,7 +209,9 @@ fn functions<'a>(
     let mut stack = callers(profile, context);
     let symbol = site.map_or("", Site::symbol);
     let frames = site.map_or(&[][..], |site| &site.frames);
+    // Names are compared before the unknown ones get a name, which would equal no symbol.
     match stack.last() {
+        // Contexts name the functions that were inlined, too: nothing is missing.
         Some(last) if last.name == symbol || symbol.is_empty() => {}
         Some(_) => stack.push(StackFunction::named(symbol)),
         None => {
@@ -233,12 +236,13 @@ fn functions<'a>(
 fn callers(profile: &Profile, context: u32) -> Vec<StackFunction<'_>> {
     let mut stack = Vec::new();
     let (mut at, mut call) = (context as usize, ("", 0));
-    // The root, which is no function, ends the stack.
+    // A node knows where its caller called it, and a stack shows that with the caller: each call is
+    // carried one node up. The root, which is no function, ends the stack.
     while let Some(node) = profile.contexts.get(at).filter(|_| at > 0) {
         let name = &*node.function;
         stack.push(StackFunction { name, call });
         call = place(&node.call);
-        // Parents come before children; what claims otherwise has none.
+        // Parents come before children, so this ends; what claims otherwise has none.
         at = Some(node.parent as usize)
             .filter(|parent| *parent < at)
             .unwrap_or(0);

@@ -54,17 +54,20 @@ struct Weights<'a> {
 pub(super) fn write(profile: &Profile, costs: &Costs) -> String {
     let stacks = Stacks::new(profile);
     let mut table = NumberedFrames::default();
-    // Equal stacks of several threads are one.
+    // Equal stacks of several threads are one. In their order, so that equal profiles give equal
+    // bytes.
     let mut sums: BTreeMap<Vec<usize>, Vec<u64>> = BTreeMap::new();
     for (stack, own) in stacks.iter(&costs.all) {
         let last = stack.functions.len();
         let frames = stack.names().enumerate().map(|(at, name)| {
-            // A frame with a place is that of a line: functions have several.
+            // Only the frame of a line has a place. The viewer sums by frame, and with the places
+            // of their calls `sort` had 14,202 frames for 4,149 names.
             table.number(name, if at == last { stack.place } else { ("", 0) })
         });
         add(sums.entry(frames.collect()).or_default(), &own);
     }
     let weights = costs.all.iter().enumerate().map(|(at, cost)| {
+        // A stack without this cost would be a box without width.
         let stacks = sums.iter().filter(|(_, costs)| costs[at] > 0);
         let (samples, weights): (Vec<_>, Vec<_>) =
             stacks.map(|(stack, costs)| (&stack[..], costs[at])).unzip();

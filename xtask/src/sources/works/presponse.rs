@@ -336,6 +336,7 @@ fn relation(workshop: &Workshop, answer: &str) -> anyhow::Result<ComparedTable> 
 
 /// What the example `temporal` prints.
 fn predictions(workshop: &Workshop) -> anyhow::Result<String> {
+    // Two figures are made of one run, which takes most of an hour.
     let kept: PathBuf = workshop.scratch.join(format!("temporal.{DAYS}.txt"));
     if !kept.exists() {
         let file = workshop.input(MATHOVERFLOW, "a temporal graph")?;
