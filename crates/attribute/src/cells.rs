@@ -5,6 +5,7 @@ use std::fmt;
 use reuselens_hugepages::{Huge, random_key};
 
 use crate::hash::GOLDEN;
+use crate::objects::Objects;
 
 /// What the accesses of a cell have in common: indices into the tables of the same
 /// [`Tables`](crate::Tables).
@@ -18,6 +19,16 @@ pub struct CellKey {
     pub context: u32,
     /// Index into the threads.
     pub thread: u32,
+}
+
+impl CellKey {
+    /// The key of all other objects with the same code, context and thread.
+    pub(crate) fn of_other_objects(self) -> CellKey {
+        CellKey {
+            object: Objects::OTHER,
+            ..self
+        }
+    }
 }
 
 /// A bit of the context in the key of a cell that was made for several groups: its accesses were

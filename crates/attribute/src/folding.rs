@@ -1,8 +1,8 @@
-//! Groups of accesses that have no cell of their own, where cells are not merged.
+//! Groups of accesses that have no cell of their own.
 //!
 //! A program can have more groups than there is room for: an interpreter reaches each of its
-//! functions on ten thousands of paths. Where the consumer remembers numbers of cells, none can be
-//! merged ([`crate::merging`]). The first [`Options::max_cells`] groups get a cell each.
+//! functions on ten thousands of paths. Where cells are merged ([`crate::merging`]), it is told there
+//! when a group gets one. Where the consumer remembers numbers of cells, none can be merged. The first [`Options::max_cells`] groups get a cell each.
 //! From then on new groups of threads after the first 16 count for one thread that is not named,
 //! and instructions without a line count for their function ([`function_sites`]): short threads,
 //! one after the other, may be any number, and have the same lines. Beyond that, [`Candidates`]
@@ -70,7 +70,7 @@ pub(crate) struct Candidates {
     /// By the group's hash, without a random key: which groups displace each other decides where
     /// accesses count. Empty before the first.
     counts: Huge<Candidate>,
-    /// Cells made so far for frequent groups.
+    /// Cells made so far for frequent groups, without those that may be merged.
     made: usize,
 }
 
@@ -146,29 +146,44 @@ impl Shared {
         let is_after_merging = self.has_given(FoldWarning::Threads)
             && (key.thread == OTHER_THREADS || key.thread < KEPT_THREADS)
             && self.cells.has_room_for_threads();
-        if is_after_merging || self.merging.makes_room(&self.cells) {
+        if is_after_merging || self.merging.admission(&self.cells) == Some(1) {
             return CellChoice {
                 cell: self.cells.add(key),
                 lasts: true,
             };
         }
+        self.frequent_or_coarser(key)
+    }
+
+    /// The cell of a group that gets one of its own when it is frequent: a new one if it is by now,
+    /// else that of the finest coarser group that has one, or is frequent.
+    fn frequent_or_coarser(&mut self, key: CellKey) -> CellChoice {
+        let merges = self.merging.makes_room(&self.cells);
+        let left_to = |cell| CellChoice { cell, lasts: false };
         let mut group = key;
         loop {
             if group.object == Objects::OTHER {
-                let cell = self.coarsest(group);
-                return CellChoice { cell, lasts: false };
+                return left_to(self.coarsest(group));
             }
             if self.is_frequent(group) {
                 let cell = self.cells.add(group);
-                self.candidates.made += 1;
+                self.candidates.made += usize::from(!merges);
                 return CellChoice {
                     cell,
                     lasts: group == key,
                 };
             }
+            // Merges may have made a cell for the other objects in the same context.
+            let others = group.of_other_objects();
+            if merges
+                && group == key
+                && let Some(cell) = self.cells.get(others)
+            {
+                return left_to(cell);
+            }
             group = self.coarser(group);
             if let Some(cell) = self.cells.get(group) {
-                return CellChoice { cell, lasts: false };
+                return left_to(cell);
             }
         }
     }
@@ -192,7 +207,9 @@ impl Shared {
     /// Counts an access of a group without a cell, and whether it gets one.
     fn is_frequent(&mut self, group: CellKey) -> bool {
         let accesses = self.candidates.count(PackedKey::from(group));
-        let threshold = self.candidates.threshold(FREQUENT * self.cells.max());
+        let threshold = self.merging.admission(&self.cells);
+        let room = FREQUENT * self.cells.max();
+        let threshold = threshold.or_else(|| self.candidates.threshold(room));
         let is_frequent = threshold.is_some_and(|threshold| accesses >= threshold);
         if !is_frequent {
             self.warn_of_contexts();

@@ -2,8 +2,8 @@
 //!
 //! An interpreter reaches each of its functions on ten thousands of paths, so a program can have
 //! more groups of accesses than there is room for. Where the consumer can merge what it has counted
-//! for two cells ([`Options::merges`]), each group gets a cell with its first access. When the
-//! table is full, the cells of fewest accesses become parts of coarser cells, finest first, until
+//! for two cells ([`Options::merges`]), each group gets a cell with its first access, for as long as
+//! there is room, or nearly so: see below. When the table is full, the cells of fewest accesses become parts of coarser cells, finest first, until
 //! an eighth to a fourth of the table is free. The first step is to the other objects in the same
 //! context, where several such cells have enough accesses together. Else it is to the context at
 //! the next power of two of depths further up, and at the first function to the other objects
@@ -14,6 +14,12 @@
 //! traces give equal profiles. A group that is merged and repeats later gets a new cell, which
 //! loses what the old one had. So a group keeps its name if it is hot compared with the others
 //! between two merges, however late that is.
+//!
+//! Most cells that a long run merges are merged again and again: a compiler makes 17 million for 246
+//! million accesses. So a group without a cell gets one only when it was accessed as often as an
+//! eighth of the accesses that the last merge asked for ([`Merging::admission`]), and until then
+//! counts as it does for consumers that cannot merge (see the module `folding`). That gcc then
+//! makes 5 million.
 //!
 //! If cells that cannot be merged any further fill the table, merging ends. From then on a new
 //! group counts as it does for consumers that cannot merge (see the module `folding`).
@@ -42,6 +48,10 @@ const FREED: usize = 4;
 /// No divisor of the usual lengths of loops.
 const STRIDE: usize = 13;
 
+/// A new group gets a cell with one of so many of the accesses below which the last merge found
+/// cells cold.
+const ADMITTED: u32 = 8;
+
 /// Passes of a merge, at most: each has twice the bound of the one before.
 const PASSES: usize = 8;
 
@@ -55,6 +65,8 @@ pub(crate) struct Merging {
     skip: usize,
     /// Cells at which the table is full.
     full: usize,
+    /// The accesses below which the last merge found cells cold; 0 before it.
+    cold: u32,
 }
 
 impl Merging {
@@ -70,6 +82,13 @@ impl Merging {
     /// Whether any key gets a cell, as there will be room: the next merge makes it.
     pub fn makes_room(&self, cells: &CellTable) -> bool {
         self.is_on && cells.len() < 2 * self.full
+    }
+
+    /// The accesses at which a new group gets a cell: with fewer, most would be merged at once.
+    /// `None` if there is no room to be made.
+    pub fn admission(&self, cells: &CellTable) -> Option<u32> {
+        let makes_room = self.makes_room(cells);
+        makes_room.then(|| (self.cold / ADMITTED).max(1))
     }
 
     /// Whether new groups of many threads must do with one cell: there is no room for groups of all
@@ -144,6 +163,7 @@ impl Shared {
         }
         self.merges += 1;
         self.merging.full = full;
+        self.merging.cold = bound;
         // The coarsest cells alone fill the table (many processes, say): each further merge would
         // cost as much and free as little.
         if self.cells.len() > full - full / 8 {
@@ -163,7 +183,7 @@ impl Shared {
             self.add_to_level(&mut levels, cell);
             let accesses = self.merging.accesses[cell as usize];
             if key.context & COARSE == 0 && (accesses < bound || key.object == Objects::OTHER) {
-                let sum = sums.entry(of_other_objects(key)).or_default();
+                let sum = sums.entry(key.of_other_objects()).or_default();
                 *sum = sum.saturating_add(accesses);
             }
         }
@@ -194,7 +214,7 @@ impl Shared {
     /// The key of the cell that a cold one becomes a part of: the other objects in its context, if
     /// all such cells of its site have enough accesses together; else one further up.
     fn merged_key(&mut self, key: CellKey, sums: &SitesInContexts, bound: u32) -> CellKey {
-        let of_others = of_other_objects(key);
+        let of_others = key.of_other_objects();
         let is_enough = sums.get(&of_others).is_some_and(|sum| *sum >= bound);
         let into = match key.context & COARSE == 0 && key.object != Objects::OTHER && is_enough {
             true => of_others,
@@ -225,12 +245,5 @@ impl Shared {
             (false, true) => 3 * depth + 2,
             (false, false) => 3 * depth + 3,
         }
-    }
-}
-
-fn of_other_objects(key: CellKey) -> CellKey {
-    CellKey {
-        object: Objects::OTHER,
-        ..key
     }
 }

@@ -307,7 +307,7 @@ impl Shared {
 
     /// Whether any key gets a cell of its own at once.
     pub fn has_room(&self) -> bool {
-        self.cells.has_room() || self.merging.makes_room(&self.cells)
+        self.cells.has_room() || self.merging.admission(&self.cells) == Some(1)
     }
 
     /// Adds the sites of new cells to columns, and their objects, as the options ask for it.
