@@ -1,17 +1,17 @@
 //! Groups of accesses that have no cell of their own.
 //!
 //! A program can have more groups than there is room for: an interpreter reaches each of its
-//! functions on ten thousands of paths. Where cells are merged ([`crate::merging`]), it is told there
-//! when a group gets one. Where the consumer remembers numbers of cells, none can be merged. The first [`Options::max_cells`] groups get a cell each.
-//! From then on new groups of threads after the first 16 count for one thread that is not named,
-//! and instructions without a line count for their function ([`function_sites`]): short threads,
-//! one after the other, may be any number, and have the same lines. Beyond that, [`Candidates`]
-//! counts the accesses of groups without a cell, and a group gets one when its count reaches a
-//! threshold. Until then its accesses count for the finest coarser group that has a cell. Coarser
-//! is, step by step: the calling context further up on the path, at the next power of two of
-//! depths; at the first function, the other objects. A coarser group counts what finer ones leave
-//! to it, and gets its cell at the same threshold. The threshold doubles as room is used up, so
-//! frequent groups get cells however late they come.
+//! functions on ten thousands of paths. Where cells are merged ([`crate::merging`]), it is told
+//! there when a group gets one. Where the consumer remembers numbers of cells, none can be merged.
+//! The first [`Options::max_cells`] groups get a cell each. From then on new groups of threads
+//! after the first 16 count for one thread that is not named, and instructions without a line count
+//! for their function ([`function_sites`]): short threads, one after the other, may be any number,
+//! and have the same lines. Beyond that, [`Candidates`] counts the accesses of groups without a
+//! cell, and a group gets one when its count reaches a threshold. Until then its accesses count for
+//! the finest coarser group that has a cell. Coarser is, step by step: the calling context further
+//! up on the path, at the next power of two of depths; at the first function, the other objects. A
+//! coarser group counts what finer ones leave to it, and gets its cell at the same threshold. The
+//! threshold doubles as room is used up, so frequent groups get cells however late they come.
 //!
 //! Each access counts once, so sums are exact. Which groups have cells depends on the accesses
 //! alone, so equal traces give equal profiles.

@@ -2,12 +2,13 @@
 //!
 //! An interpreter reaches each of its functions on ten thousands of paths, so a program can have
 //! more groups of accesses than there is room for. Where the consumer can merge what it has counted
-//! for two cells ([`Options::merges`]), each group gets a cell with its first access, for as long as
-//! there is room, or nearly so: see below. When the table is full, the cells of fewest accesses become parts of coarser cells, finest first, until
-//! an eighth to a fourth of the table is free. The first step is to the other objects in the same
-//! context, where several such cells have enough accesses together. Else it is to the context at
-//! the next power of two of depths further up, and at the first function to the other objects
-//! ([`Shared::coarser`]). What is still cold after a step takes the next one.
+//! for two cells ([`Options::merges`]), each group gets a cell with its first access, for as long
+//! as there is room, or nearly so: see below. When the table is full, the cells of fewest accesses
+//! become parts of coarser cells, finest first, until an eighth to a fourth of the table is free.
+//! The first step is to the other objects in the same context, where several such cells have enough
+//! accesses together. Else it is to the context at the next power of two of depths further up, and
+//! at the first function to the other objects ([`Shared::coarser`]). What is still cold after a
+//! step takes the next one.
 //!
 //! Histograms of two cells add up exactly, so each access counts once, and a cell that is never
 //! merged has all its accesses. Which cells are merged depends on the accesses alone, so equal
@@ -15,9 +16,9 @@
 //! loses what the old one had. So a group keeps its name if it is hot compared with the others
 //! between two merges, however late that is.
 //!
-//! Most cells that a long run merges are merged again and again: a compiler makes 17 million for 246
-//! million accesses. So a group without a cell gets one only when it was accessed as often as an
-//! eighth of the accesses that the last merge asked for ([`Merging::admission`]), and until then
+//! Most cells that a long run merges are merged again and again: a compiler makes 17 million for
+//! 246 million accesses. So a group without a cell gets one only when it was accessed as often as
+//! an eighth of the accesses that the last merge asked for ([`Merging::admission`]), and until then
 //! counts as it does for consumers that cannot merge (see the module `folding`). That gcc then
 //! makes 5 million.
 //!
