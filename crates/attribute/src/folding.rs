@@ -146,7 +146,7 @@ impl Shared {
         let is_after_merging = self.has_given(FoldWarning::Threads)
             && (key.thread == OTHER_THREADS || key.thread < KEPT_THREADS)
             && self.cells.has_room_for_threads();
-        if is_after_merging || self.merging.admission(&self.cells) == Some(1) {
+        if is_after_merging || self.has_room() {
             return CellChoice {
                 cell: self.cells.add(key),
                 lasts: true,
@@ -158,16 +158,18 @@ impl Shared {
     /// The cell of a group that gets one of its own when it is frequent: a new one if it is by now,
     /// else that of the finest coarser group that has one, or is frequent.
     fn frequent_or_coarser(&mut self, key: CellKey) -> CellChoice {
-        let merges = self.merging.makes_room(&self.cells);
+        let admission = self.merging.admission(&self.cells);
+        let room = FREQUENT * self.cells.max();
+        let threshold = admission.or_else(|| self.candidates.threshold(room));
         let left_to = |cell| CellChoice { cell, lasts: false };
         let mut group = key;
         loop {
             if group.object == Objects::OTHER {
                 return left_to(self.coarsest(group));
             }
-            if self.is_frequent(group) {
+            if self.is_frequent(group, threshold) {
                 let cell = self.cells.add(group);
-                self.candidates.made += usize::from(!merges);
+                self.candidates.made += usize::from(admission.is_none());
                 return CellChoice {
                     cell,
                     lasts: group == key,
@@ -175,7 +177,7 @@ impl Shared {
             }
             // Merges may have made a cell for the other objects in the same context.
             let others = group.of_other_objects();
-            if merges
+            if admission.is_some()
                 && group == key
                 && let Some(cell) = self.cells.get(others)
             {
@@ -204,12 +206,10 @@ impl Shared {
         OTHER_THREADS
     }
 
-    /// Counts an access of a group without a cell, and whether it gets one.
-    fn is_frequent(&mut self, group: CellKey) -> bool {
+    /// Counts an access of a group without a cell, and whether it gets one: it does at `threshold`
+    /// accesses; none does at `None`.
+    fn is_frequent(&mut self, group: CellKey, threshold: Option<u32>) -> bool {
         let accesses = self.candidates.count(PackedKey::from(group));
-        let threshold = self.merging.admission(&self.cells);
-        let room = FREQUENT * self.cells.max();
-        let threshold = threshold.or_else(|| self.candidates.threshold(room));
         let is_frequent = threshold.is_some_and(|threshold| accesses >= threshold);
         if !is_frequent {
             self.warn_of_contexts();
