@@ -95,6 +95,73 @@ fn many_hot_groups_keep_their_names_however_late_they_come() {
     assert!(others(&by_context(&without)) > all / 10);
 }
 
+/// Turns in which the busy places of [`waiting`] call `f`.
+const BUSY_TURNS: u64 = 240;
+/// Turns after which another place of `main` calls `f` in each of the next turns.
+const STAY: u64 = 16;
+/// Calls of `f` from each place of [`waiting`] that becomes busy at last.
+const LATE_CALLS: u64 = 400;
+
+/// `g` calls `f` from 35 places in each turn and from 35 more in every other, while `main` calls `f`
+/// from 15 places, one after the other, until cells of about a hundred accesses are cold. Then `g`
+/// calls `f` from 3 more places often, and `main` three times from each of 5 more.
+fn waiting() -> Finished {
+    let mut run = Run::new(Options {
+        max_cells: MAX_CELLS,
+        merges: true,
+        ..Options::default()
+    });
+    let low = STACK.1 - 0x1000;
+    run.enter(0x100, low, 0);
+    let call = |run: &mut Run, stack_pointer: u64, place: u64| {
+        run.enter(0x200, stack_pointer, place);
+        run.load(at(0x200, 5), 0x1000);
+        run.exit(stack_pointer);
+    };
+    let from_main = |run: &mut Run, place: u64| call(run, low - 0x100, BIAS + 0x1000 + place);
+    let from_g = |run: &mut Run, places: std::ops::Range<u64>| {
+        run.enter(0x300, low - 0x100, at(0x100, 0xf0));
+        places.for_each(|place| call(run, low - 0x200, at(0x300, place)));
+        run.exit(low - 0x100);
+        run.flush();
+    };
+    for turn in 0..BUSY_TURNS {
+        from_g(&mut run, 0..35 * (1 + turn % 2));
+        from_main(&mut run, turn / STAY);
+    }
+    (0..LATE_CALLS).for_each(|_| from_g(&mut run, 0xa0..0xa3));
+    (0..15).for_each(|call| from_main(&mut run, 0x800 + call / 3));
+    run.finish()
+}
+
+#[test]
+fn a_new_group_waits_for_its_cell_once_cells_were_merged() {
+    let accesses = by_context(&waiting());
+    let all = BUSY_TURNS * 35 * 3 / 2 + BUSY_TURNS + 3 * LATE_CALLS + 15;
+    assert_eq!(accesses.values().sum::<usize>() as u64, all);
+    let of_f = |caller: &str, lines: std::ops::Range<u32>| -> Vec<usize> {
+        let is_it = |path: &&Vec<(String, u32)>| match &path[..] {
+            [.., (from, _), (to, line)] => from == caller && to == "f" && lines.contains(line),
+            _ => false,
+        };
+        let paths = accesses.keys().filter(is_it);
+        paths.map(|path| accesses[path]).collect()
+    };
+    // Places that are busy from the start keep their cells.
+    assert_eq!(of_f("g", 0..35).len(), 35, "{accesses:?}");
+    // One that becomes busy later gets a cell, without the accesses for which it waited.
+    let late = of_f("g", 0xa0..0xa3);
+    assert_eq!(late.len(), 3, "{accesses:?}");
+    let waited = |accesses: &usize| LATE_CALLS as usize - accesses;
+    assert!(
+        late.iter()
+            .map(waited)
+            .all(|waited| (8..40).contains(&waited))
+    );
+    // A place that calls three times never gets one, though there is room for it.
+    assert!(of_f("main", 0..u32::MAX).is_empty(), "{accesses:?}");
+}
+
 #[test]
 fn the_same_accesses_are_merged_the_same_each_time() {
     let once = || {
