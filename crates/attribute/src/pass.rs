@@ -15,6 +15,7 @@ mod access;
 mod dispatch;
 mod items_only;
 mod iterations;
+mod object_at;
 mod offsets;
 mod parts;
 mod repeat_cache;

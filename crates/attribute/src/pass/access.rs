@@ -2,8 +2,7 @@
 //!
 //! - The *site slot* of the instruction remembers the region that its last access was in, and the
 //!   cell of its last access. Most accesses need nothing else.
-//! - The *object* of an access elsewhere is located: in the thread's own stack, in the memory map
-//!   of the process, or in the stack of another thread.
+//! - The *object* of an access elsewhere is searched for: see `object_at.rs`.
 //! - A *cell* that the slot does not remember is looked up later, up to 64 cells together
 //!   ([`PendingCells`]): each look-up is a cache miss, and these then overlap. Together with
 //!   `row_batches.rs` that took sqlite3 from 7.0 to 3.7 s and python3 from 8.6 to 5.5 s of
@@ -15,20 +14,14 @@ use super::Pass;
 use crate::cells::PackedKey;
 use crate::columns::Columns;
 use crate::folding::CellChoice;
-use crate::locals::Local;
-use crate::objects::{Objects, Where};
+use crate::objects::Where;
 use crate::options::{DataFilter, Kinds, NamesMode};
 use crate::places::CodePlace;
-use crate::shadow::{NO_STRUCTURE, Region, Volatility};
-use crate::stack::ShadowStack;
+use crate::shadow::NO_STRUCTURE;
 use crate::state::ProcessState;
 
 /// Pending cells at which they are resolved. Those of one batch of rows can be more.
 const MAX_PENDING: usize = 64;
-
-/// Most stacks searched for an address where no order leads to the right one. A trace may have any
-/// number of threads, and each access to an unknown object searches.
-const MAX_STACKS: usize = 64;
 
 /// An access as its row has it.
 #[derive(Clone, Copy)]
@@ -166,16 +159,9 @@ impl Pass<'_> {
             }
         }
         let slot = self.slot(pc, kind);
-        // Three sources, in this order: the innermost frame wins over all else, and what the slot
-        // remembers is true while its version is the present one.
-        let (object, structure) = if let Some(known) = known {
-            known
-        } else if self.top.contains(address) {
-            (self.top.object, NO_STRUCTURE)
-        } else if let Some(recalled) = self.recall(slot, address) {
-            recalled
-        } else {
-            self.locate(slot, address)
+        let (object, structure) = match known {
+            Some(known) => known,
+            None => self.object_at(slot, address),
         };
         let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
         if !PLAIN {
@@ -208,21 +194,6 @@ impl Pass<'_> {
             // One piece of data, which is what its first byte is.
             self.push_items(access, first + 1..=last, (structure, cell));
         }
-    }
-
-    /// The object and the structure of an address outside the innermost frame, if the slot
-    /// remembers a region around it that is its owner.
-    #[inline(always)]
-    pub(super) fn recall(&mut self, slot: usize, address: u64) -> Option<(u32, u32)> {
-        let ProcessState { sites, space, .. } = &mut *self.process;
-        let slot = sites.slot(slot);
-        let recalled = slot.recall(address, &space.versions())?;
-        // Another thread's access may have remembered a region around this thread's stack, and
-        // `locate` searches the own stack first: hence the condition.
-        let is_owner = !self.stack.holds(address)
-            || slot.is_in_frame()
-            || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE);
-        is_owner.then_some(recalled)
     }
 
     /// Counts the last item access for an element: that of the byte at `address`. `size` is the
@@ -321,116 +292,4 @@ impl Pass<'_> {
         }
         found.cell
     }
-}
-
-/// Objects.
-impl Pass<'_> {
-    /// The object and the structure of an address that the slot does not remember.
-    #[inline(never)]
-    pub(super) fn locate(&mut self, slot: usize, address: u64) -> (u32, u32) {
-        let own = self.stack.holds(address);
-        if own && !self.process.named_on_stack {
-            return self.locate_in_own_stack(slot, address);
-        }
-        let region = self.process.space.find(address);
-        if own && region.structure == NO_STRUCTURE {
-            return self.locate_in_own_stack(slot, address);
-        }
-        if region.object == 0 {
-            return self.locate_in_any_stack(slot, address);
-        }
-        self.remember(slot, &region);
-        (region.object, region.structure)
-    }
-
-    fn remember(&mut self, slot: usize, region: &Region) {
-        let versions = self.process.space.versions();
-        self.process.sites.slot(slot).remember(region, &versions);
-    }
-
-    /// The object and the structure of an address in the current thread's stack. The slot
-    /// remembers it if its frame has variables. Other frames are the innermost one, which is
-    /// compared first, or are rarely accessed.
-    fn locate_in_own_stack(&mut self, slot: usize, address: u64) -> (u32, u32) {
-        let pc = self.process.sites.slot(slot).pc();
-        let found = self
-            .stack
-            .find_local(address, Some(pc), &self.shared.layouts);
-        let Some((low, high, local, extent)) = found else {
-            return (frame_object(self.stack, address), NO_STRUCTURE);
-        };
-        let (object, local) = match local.copied() {
-            Some(local) => (local.object, local),
-            None => (extent.object, Local::default()),
-        };
-        let region = Region {
-            low,
-            high,
-            object,
-            structure: self.shared.local_structure(low, &local),
-            volatility: Volatility::Frame,
-        };
-        if self.process.space.live_frames() != 0 {
-            self.remember(slot, &region);
-        }
-        (object, region.structure)
-    }
-
-    /// The object and the structure of an address outside the memory map; object 0 if no stack has
-    /// it.
-    fn locate_in_any_stack(&mut self, slot: usize, address: u64) -> (u32, u32) {
-        if self.stack.contains(address) {
-            return self.locate_in_own_stack(slot, address);
-        }
-        (self.locate_in_other_stacks(address), NO_STRUCTURE)
-    }
-
-    /// The object of an address in the stack of another thread; 0 if none has it.
-    pub(super) fn locate_in_other_stacks(&mut self, address: u64) -> u32 {
-        let threads = self.threads;
-        let holds = |thread: &usize| threads[*thread].stack.contains(address);
-        let process = &*self.process;
-        let bounded = || {
-            // Stacks of threads that live at the same time do not overlap, so it is the last that
-            // begins at or before the address. If several claim that beginning, the oldest is it.
-            let (low, _) = process.stacks.range(..=(address, u32::MAX)).next_back()?;
-            let begin_there = process.stacks.range((*low, 0)..=(*low, u32::MAX));
-            let oldest = begin_there.take(MAX_STACKS);
-            oldest.map(|(_, thread)| *thread as usize).find(holds)
-        };
-        let unbounded = || {
-            let oldest = process.unbounded.iter().take(MAX_STACKS);
-            oldest.map(|thread| *thread as usize).find(holds)
-        };
-        let found = Some(self.last_stack).filter(holds).or_else(bounded);
-        match found.or_else(unbounded) {
-            Some(thread) => {
-                self.last_stack = thread;
-                let stack = &threads[thread].stack;
-                let found = stack.find_local(address, None, &self.shared.layouts);
-                let local = found.and_then(|(_, _, local, _)| local);
-                local.map_or_else(|| frame_object(stack, address), |local| local.object)
-            }
-            None => 0,
-        }
-    }
-
-    /// What kind of memory an address is in, whatever the program names it.
-    pub(super) fn place_of(&mut self, address: u64) -> Where {
-        if let Some(region) = self.process.space.find_unnamed(address) {
-            return self.shared.objects.place(region.object);
-        }
-        if self.stack.contains(address) || self.locate_in_other_stacks(address) != 0 {
-            Where::Stack
-        } else {
-            Where::Unknown
-        }
-    }
-}
-
-/// The object of an address in a stack: the frame around it.
-fn frame_object(stack: &ShadowStack, address: u64) -> u32 {
-    stack
-        .find(address)
-        .map_or(Objects::UNKNOWN_FRAME, |extent| extent.object)
 }

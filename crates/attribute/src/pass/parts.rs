@@ -82,13 +82,7 @@ impl Pass<'_> {
         address: u64,
         is_counted: &mut bool,
     ) -> Option<PartOwner> {
-        let (object, structure) = if self.top.contains(address) {
-            (self.top.object, NO_STRUCTURE)
-        } else if let Some(recalled) = self.recall(slot, address) {
-            recalled
-        } else {
-            self.locate(slot, address)
-        };
+        let (object, structure) = self.object_at(slot, address);
         if !self.data_counts(object) {
             return None;
         }
@@ -117,7 +111,8 @@ impl Pass<'_> {
             return top.low + top.bytes;
         }
         let next = address.saturating_add(1);
-        let end = match self.recall(slot, address) {
+        let near = self.near_memory();
+        let end = match near.recall(self.process.sites.slot(slot), address) {
             Some(_) => {
                 let (low, bytes) = self.process.sites.slot(slot).region();
                 low + bytes

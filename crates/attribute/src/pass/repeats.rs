@@ -19,7 +19,7 @@ use super::Pass;
 use super::repeat_cache::{CachedRegion, CachedRegions, Generation, RepeatCache, TemplatePart};
 use super::rows::Rows;
 use crate::cells::PackedKey;
-use crate::shadow::NO_STRUCTURE;
+use crate::sites::SiteSlot;
 
 /// How the region and the cell of an access are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,8 +219,7 @@ impl Pass<'_> {
     /// Whether an address is in an object outside all stacks, if that is known at once.
     #[inline(always)]
     fn is_in_object(&self, addr: u64, object: u32) -> bool {
-        let in_stack = self.top.contains(addr) || self.stack.holds(addr);
-        object != 0 && !in_stack && self.process.space.quick(addr) == object
+        self.near_memory().outside_stack(&self.process.space, addr) == Some(object)
     }
 }
 
@@ -279,13 +278,13 @@ impl Pass<'_> {
                 cell: self.find_cell(place, self.top.object, lookup)?,
             });
         }
-        let versions = self.process.space.versions();
-        let slot = *self.process.sites.slot(place);
-        if lookup != Lookup::Recall && slot.recall(addr, &versions).is_none() {
+        let near = self.near_memory();
+        let is_remembered = |slot: &SiteSlot| slot.recall(addr, &near.versions).is_some();
+        if lookup != Lookup::Recall && !is_remembered(self.process.sites.slot(place)) {
             self.locate(place, addr);
         }
         let slot = *self.process.sites.slot(place);
-        let Some((object, structure)) = slot.recall(addr, &versions) else {
+        if !is_remembered(&slot) {
             // The object may be known without the memory around the address.
             let is_of_owner = slot.owner == self.owner;
             return is_of_owner.then_some(CachedRegion {
@@ -293,15 +292,8 @@ impl Pass<'_> {
                 cell: slot.cell,
                 ..CachedRegion::default()
             });
-        };
-        let (low, bytes) = slot.region();
-        // The innermost frame wins over any region, and the thread's stack over all but its own
-        // frames. A region that overlaps one of them is not always the answer.
-        let is_alone = are_disjoint((low, bytes), (self.top.low, self.top.bytes))
-            && (slot.is_in_frame() || are_disjoint((low, bytes), self.stack.extent()));
-        if structure != NO_STRUCTURE || !is_alone {
-            return None;
         }
+        let ((low, bytes), object) = near.recall_region(&slot, addr)?;
         Some(CachedRegion {
             low,
             bytes,
@@ -322,10 +314,4 @@ impl Pass<'_> {
         }
         Some(self.resolve_cell(place, object))
     }
-}
-
-/// Whether no address is in both ranges (low end, bytes).
-fn are_disjoint(one: (u64, u64), other: (u64, u64)) -> bool {
-    let high = |(low, bytes): (u64, u64)| low.saturating_add(bytes);
-    one.1 == 0 || other.1 == 0 || high(one) <= other.0 || high(other) <= one.0
 }

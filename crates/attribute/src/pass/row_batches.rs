@@ -15,15 +15,15 @@ use reuselens_locality::NO_OFFSET;
 use reuselens_trace::Kind;
 
 use super::Pass;
+use super::object_at::NearMemory;
 use super::offsets::CurrentElements;
 use super::rows::{Rows, is_plain_access};
 use crate::cells::PackedKey;
 use crate::columns::Columns;
 use crate::options::{Kinds, Options};
-use crate::shadow::{NO_STRUCTURE, Versions};
+use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteSlot;
 use crate::space::AddressSpace;
-use crate::stack::TopFrame;
 use crate::state::ProcessState;
 
 /// Rows of a batch.
@@ -74,31 +74,18 @@ impl BatchBuffer {
     }
 }
 
-/// What is the same for all accesses of a batch: nothing in it enters or leaves a function, and
-/// nothing allocates or frees.
-struct BatchContext {
-    top: TopFrame,
-    /// The thread's stack.
-    stack_low: u64,
-    stack_bytes: u64,
-    versions: Versions,
-}
-
-impl BatchContext {
-    /// The object of an address without elements, if it is found at once. Gives the object that
-    /// [`Pass::access`] would find.
-    #[inline(always)]
-    fn object(&self, slot: &SiteSlot, space: &AddressSpace, address: u64) -> Option<u32> {
-        if self.top.contains(address) {
-            return Some(self.top.object);
-        }
-        let in_own_stack = address.wrapping_sub(self.stack_low) < self.stack_bytes;
-        if let Some((object, structure)) = slot.recall(address, &self.versions) {
-            let is_final = structure == NO_STRUCTURE && (!in_own_stack || slot.is_in_frame());
-            return is_final.then_some(object);
-        }
-        let object = space.quick(address);
-        (object != 0 && !in_own_stack).then_some(object)
+/// The object of an address without elements, if it is found at once. Gives the object that
+/// [`Pass::access`] would find.
+#[inline(always)]
+fn object_at_once(
+    near: &NearMemory,
+    slot: &SiteSlot,
+    space: &AddressSpace,
+    address: u64,
+) -> Option<u32> {
+    match near.known(slot, address) {
+        Some((object, structure)) => (structure == NO_STRUCTURE).then_some(object),
+        None => near.outside_stack(space, address),
     }
 }
 
@@ -138,6 +125,9 @@ impl Pass<'_> {
         range: Range<usize>,
     ) -> usize {
         let Range { start: from, end } = range;
+        // It is the same for all rows: nothing in a batch enters or leaves a function, and nothing
+        // allocates or frees.
+        let near = self.near_memory();
         let Pass {
             process,
             shared,
@@ -158,13 +148,6 @@ impl Pass<'_> {
         let (granularity, process_bits) = (self.granularity, self.process_bits);
         let owner = self.owner;
         let basic_blocks = self.options.basic_blocks;
-        let (stack_low, stack_bytes) = self.stack.extent();
-        let context = BatchContext {
-            top: self.top,
-            stack_low,
-            stack_bytes,
-            versions: space.versions(),
-        };
         let before = columns.len();
         // `taken` counts rows, `done` those of them that are accesses.
         let (mut taken, mut done) = (0, 0);
@@ -192,7 +175,7 @@ impl Pass<'_> {
                 break;
             };
             let slot = sites.slot(place);
-            let Some(object) = context.object(slot, space, address) else {
+            let Some(object) = object_at_once(&near, slot, space, address) else {
                 break;
             };
             // `done` is below BATCH already; the remainder spares the bounds checks.
@@ -202,7 +185,7 @@ impl Pass<'_> {
                 batch.offsets[at] = match shared.objects.spans.get(object) {
                     None => NO_OFFSET,
                     Some(bytes) => {
-                        let low = extents.recall(place, object, address, &context.versions);
+                        let low = extents.recall(place, object, address, &near.versions);
                         let Some(low) = low else {
                             break;
                         };
