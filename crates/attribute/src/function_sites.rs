@@ -14,7 +14,7 @@ use reuselens_trace::{Kind, Module};
 
 use crate::hash::FastMap;
 use crate::intervals::range_of;
-use crate::naming::{file_name, run_time};
+use crate::known_names::{file_name, run_time};
 use crate::places::CodePlace;
 use crate::shared::{MAX_SITES, Shared};
 use crate::sites::SiteKey;

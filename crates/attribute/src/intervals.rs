@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Of ranges in the order of their first addresses, the last one that begins at or before an
 /// address, if it reaches beyond it.
-pub(crate) fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
+pub fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
     let after = ranges.partition_point(|(low, _)| *low <= address);
     ranges[..after]
         .last()

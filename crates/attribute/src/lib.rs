@@ -5,8 +5,8 @@
 //! element that each touch counts for (for histograms by key). At the end its [`Tables`] say what
 //! the cells are, with names.
 //!
-//! Names come from a [`SymbolSource`]: [`Loader`] reads them from the program's files,
-//! [`NoSymbols`] has none. The attributor itself opens no files.
+//! Names come from a [`SymbolSource`]: the `Loader` of the crate `symbols` reads them from the
+//! program's files, [`NoSymbols`] has none. Nothing here opens a file.
 //!
 //! What belongs to whom:
 //! - *Static* symbols by their extent in the module's symbol table.
@@ -28,7 +28,7 @@
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
 //! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
 //! | what contexts access | `visits`, `footprints` |
-//! | names, at the end | `resolve`, `symbols`, `loader`, `naming` |
+//! | names, at the end | `resolve`, `symbols`, `naming`, `known_names` |
 //!
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
 
@@ -45,7 +45,7 @@ mod footprints;
 mod function_sites;
 mod hash;
 mod intervals;
-mod loader;
+pub mod known_names;
 mod locals;
 mod merging;
 mod naming;
@@ -72,12 +72,13 @@ pub use attributor::Attributor;
 pub use cells::CellKey;
 pub use columns::{CellObject, Columns};
 pub use elements::ElementKey;
-pub use loader::Loader;
+pub use intervals::range_of;
 pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};
 pub use symbols::{
     AccessedType, BlockTypes, FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols,
     StaticSymbol, SymbolSource, Variable,
 };
 pub use tables::Tables;
+pub use warnings::listed;
 
 pub use reuselens_locality::Warning;

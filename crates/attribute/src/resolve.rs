@@ -13,6 +13,9 @@ mod visits;
 
 use std::collections::BTreeMap;
 
+use call_sites::BlockName;
+use chunks::FinalChunks;
+use elements::FinalElements;
 use reuselens_locality::{
     Context, Element, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site,
 };
@@ -21,7 +24,8 @@ use reuselens_trace::Kind;
 use crate::cells::{COARSE, CellKey, OTHER_THREADS};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
-use crate::naming::{file_name, is_system_module, kind_name, place_name};
+use crate::known_names::{file_name, is_system_module};
+use crate::naming::{kind_name, place_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::CodePlace;
 use crate::shared::Shared;
@@ -29,9 +33,7 @@ use crate::state::ThreadState;
 use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
-use call_sites::BlockName;
-use chunks::FinalChunks;
-use elements::FinalElements;
+
 pub(crate) use scopes::ScopePlace;
 
 /// The tables of everything that was accessed: the sites, objects and contexts of all cells, and

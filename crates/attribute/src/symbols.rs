@@ -18,6 +18,18 @@ pub struct StaticSymbol {
     pub name: String,
 }
 
+impl StaticSymbol {
+    /// The name of data without a symbol that the program may write.
+    pub const UNNAMED_VARIABLES: &str = "unnamed variables";
+    /// The name of data without a symbol that the program may not write.
+    pub const UNNAMED_CONSTANTS: &str = "unnamed constants";
+
+    /// Whether it is data that no symbol of the file names.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        [Self::UNNAMED_VARIABLES, Self::UNNAMED_CONSTANTS].contains(&self.name.as_str())
+    }
+}
+
 /// What the debug information says of a static symbol. Empty and 0 mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variable {

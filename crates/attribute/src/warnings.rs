@@ -92,7 +92,7 @@ const CARGO: &str =
 const LISTED: usize = 3;
 
 /// `a`, `a and b`, `a, b and c`, `a, b, c and 2 more`.
-pub(crate) fn listed(names: &[&str]) -> String {
+pub fn listed(names: &[&str]) -> String {
     let (shown, last) = match names {
         [] => return String::new(),
         [name] => return (*name).to_owned(),

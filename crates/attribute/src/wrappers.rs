@@ -9,69 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use reuselens_locality::Frame;
 
-use crate::naming::{Caller, is_library_frame};
+use crate::known_names::{allocates_by_name, is_library_frame};
+use crate::naming::Caller;
 use crate::places::CodePlace;
-
-/// Functions of programs that hand out memory for their callers, which abort where there is none or
-/// count it, by the names that they have by custom. Allocators of pools are none of them: a pool's
-/// block belongs to the pool.
-const NAMES: [&str; 52] = [
-    "_PyObject_Malloc",
-    "PyObject_Calloc",
-    "PyObject_Malloc",
-    "PyObject_Realloc",
-    "checked_malloc",
-    "ecalloc",
-    "emalloc",
-    "erealloc",
-    "estrdup",
-    "g_malloc",
-    "g_malloc0",
-    "g_malloc0_n",
-    "g_malloc_n",
-    "g_memdup",
-    "g_memdup2",
-    "g_realloc",
-    "g_realloc_n",
-    "g_slice_alloc",
-    "g_slice_alloc0",
-    "g_strdup",
-    "g_strndup",
-    "g_try_malloc",
-    "g_try_malloc0",
-    "g_try_realloc",
-    "mem_alloc",
-    "memalign",
-    "pvalloc",
-    "reallocarray",
-    "safe_calloc",
-    "safe_malloc",
-    "safe_realloc",
-    "strndup",
-    "valloc",
-    "x2nrealloc",
-    "x2realloc",
-    "xcalloc",
-    "xcharalloc",
-    "xmalloc",
-    "xmalloc_array",
-    "xmallocz",
-    "xmemdup",
-    "xmemdup0",
-    "xnmalloc",
-    "xpalloc",
-    "xrealloc",
-    "xreallocarray",
-    "xstrdup",
-    "xstrndup",
-    "xzalloc",
-    "zcalloc",
-    "zmalloc",
-    "zrealloc",
-];
-
-/// How the names of families of such functions begin: Python's, jemalloc's, mimalloc's.
-const FAMILIES: [&str; 4] = ["PyMem_", "_PyMem_", "je_", "mi_"];
 
 /// A path is looked at for so many frames of the program's own: wrappers of wrappers are few.
 const DEPTH: usize = 8;
@@ -81,11 +21,6 @@ type FunctionKey = (String, String);
 
 fn function(frame: &Frame) -> FunctionKey {
     (frame.function.clone(), frame.file.clone())
-}
-
-/// Whether a function has a name that says that it allocates for its callers.
-pub(crate) fn has_known_name(name: &str) -> bool {
-    NAMES.contains(&name) || FAMILIES.iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a frame is of the program's own code.
@@ -101,7 +36,7 @@ pub(crate) struct Wrappers {
 
 impl Wrappers {
     fn holds(&self, function: &FunctionKey) -> bool {
-        has_known_name(&function.0) || self.found.contains(function)
+        allocates_by_name(&function.0) || self.found.contains(function)
     }
 
     /// The frame that the blocks of an allocation are named by, from its call path, innermost

@@ -1,21 +1,16 @@
-//! Tests of whose an access is, by traces made by hand and by programs that compilers made.
+//! Tests of whose an access is, by traces made by hand.
 //!
 //! All files are modules of one binary: CONTRIBUTING.md, "Tests".
 //! `cargo test -p reuselens-attribute --test attribution locals::` runs the tests of `locals.rs`.
 
 mod common;
-mod compiled;
 
-mod access_types;
 mod ballots;
-mod block_types;
 mod elements;
-mod fields;
 mod folding;
 mod inlined;
 mod item_batches;
 mod items;
-mod loader;
 mod locals;
 mod marks;
 mod merging;
@@ -26,4 +21,3 @@ mod placement;
 mod properties;
 mod repeats;
 mod repeats_by_hand;
-mod templates;

@@ -102,9 +102,9 @@ const STAY: u64 = 16;
 /// Calls of `f` from each place of [`waiting`] that becomes busy at last.
 const LATE_CALLS: u64 = 400;
 
-/// `g` calls `f` from 35 places in each turn and from 35 more in every other, while `main` calls `f`
-/// from 15 places, one after the other, until cells of about a hundred accesses are cold. Then `g`
-/// calls `f` from 3 more places often, and `main` three times from each of 5 more.
+/// `g` calls `f` from 35 places in each turn and from 35 more in every other, while `main` calls
+/// `f` from 15 places, one after the other, until cells of about a hundred accesses are cold. Then
+/// `g` calls `f` from 3 more places often, and `main` three times from each of 5 more.
 fn waiting() -> Finished {
     let mut run = Run::new(Options {
         max_cells: MAX_CELLS,

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
+use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Options};
 use reuselens_locality::{
     Causes, Cell, CodeScope, Element, ElementTypes, ExactHistogram, FineHistogram, Machine, Method,
     Outcome, Profile, ProfiledThread, Sharing, Warning,
 };
+use reuselens_symbols::Loader;
 use reuselens_trace::{
     Block, Event, ItemProjection, Module, ProcessEnd, ProcessId, Source, ThreadId,
 };

@@ -1,13 +1,14 @@
 //! Statements of programs that mark none: the lines of their source.
 
-use reuselens_units::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
-use reuselens_attribute::{Loader, NamesMode, SymbolSource};
+use reuselens_attribute::{NamesMode, SymbolSource};
+use reuselens_symbols::Loader;
 use reuselens_trace::{
     Block, Event, Kind, Module, Note, ProcessId, Projection, Row, Source, Step, ThreadId,
     TraceError,
 };
+use reuselens_units::Bytes;
 
 use crate::AnalysisOptions;
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reuselens_attribute::Loader;
 use reuselens_distance::{CountingTree, Engine};
 use reuselens_locality::{ExactHistogram, KeyedHistograms, Method, Profile};
 use reuselens_predict::{Statements, TooMany, keeps_dependences, reuse_driven};
+use reuselens_symbols::Loader;
 use reuselens_trace::{Block, Kind, Source, Step};
 use reuselens_units::{Distance, Granularity};
 

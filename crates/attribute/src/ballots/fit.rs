@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use reuselens_locality::{DataLayout, LayoutField};
 
-use crate::loader::is_library_type;
+use crate::known_names::is_library_type;
 use crate::symbols::AccessedType;
 
 /// What an access shows about data of a type. Accesses of the same instruction that begin in this

@@ -8,10 +8,10 @@
 //! 5. The memory map of the process: blocks, static variables, named memory.
 //! 6. The stacks of the other threads.
 //!
-//! The first two answer most accesses, and take no search ([`Pass::locate`] is the rest). Batches of
-//! rows and repeats ask a [`NearMemory`] for them too: for one address, or for all of a region at
-//! once. Outside the thread's stack the memory map is next, so what it knows without a search is
-//! the answer there as well ([`NearMemory::outside_stack`]).
+//! The first two answer most accesses, and take no search ([`Pass::locate`] is the rest). Batches
+//! of rows and repeats ask a [`NearMemory`] for them too: for one address, or for all of a region
+//! at once. Outside the thread's stack the memory map is next, so what it knows without a search
+//! is the answer there as well ([`NearMemory::outside_stack`]).
 
 use super::Pass;
 use crate::locals::Local;

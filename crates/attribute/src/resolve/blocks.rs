@@ -6,12 +6,13 @@ use reuselens_locality::{FileOffset, Frame};
 
 use super::Resolver;
 use crate::cells::CellKey;
-use crate::naming::{Caller, is_library_frame, is_system_module};
+use crate::known_names::{is_library_frame, is_system_module};
+use crate::naming::Caller;
 use crate::objects::ObjectKey;
 use crate::places::CodePlace;
 use crate::wrappers::{Evidence, Wrappers};
 
-/// How the names of stubs end ([`crate::loader`]).
+/// How the names of stubs end (`stubs` in the crate `symbols`).
 const STUB: &str = "@plt";
 
 /// A call on the path to an allocation.

@@ -13,7 +13,8 @@ use reuselens_locality::{FileOffset, Frame};
 use super::Resolver;
 use crate::cells::CellKey;
 use crate::hash::FastMap;
-use crate::naming::{Caller, heap_name, heap_of_run_time, run_time};
+use crate::known_names::run_time;
+use crate::naming::{Caller, heap_name, heap_of_run_time};
 use crate::objects::ObjectKey;
 use crate::places::CodePlace;
 

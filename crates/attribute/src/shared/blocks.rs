@@ -7,7 +7,7 @@ use reuselens_trace::Module;
 
 use super::Shared;
 use crate::ballots::Shown;
-use crate::naming::is_system_module;
+use crate::known_names::is_system_module;
 use crate::options::Kinds;
 use crate::places::CodePlace;
 use crate::sites::SiteKey;

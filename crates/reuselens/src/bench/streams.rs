@@ -1,7 +1,8 @@
 //! What the contenders run over.
 
-use reuselens_attribute::{Attributor, Columns, Loader, Options};
+use reuselens_attribute::{Attributor, Columns, Options};
 use reuselens_distance::generate::{Generator, Uniform, yardstick};
+use reuselens_symbols::Loader;
 use reuselens_trace::{Block, Source, Step};
 use reuselens_units::{Bytes, Granularity};
 
