@@ -1,9 +1,9 @@
-//! Why a program misses, and what to change: a [`Profile`](reuselens_locality::Profile) in,
+//! Why a program misses, and what to change: a [`Profile`](reuselens_profile::Profile) in,
 //! findings out.
 //!
 //! [`advise`] applies each rule of the registry ([`rules`]) whose data the profile has, and returns
 //! a [`MissAdvice`]: the findings by falling cost, and what is [`Unknown`] with the command that
-//! records it. Most rules need why accesses miss ([`Causes`](reuselens_locality::Causes)); a few
+//! records it. Most rules need why accesses miss ([`Causes`](reuselens_profile::Causes)); a few
 //! need the distances alone. Nothing is read or written.
 //!
 //! A rule is a file in `rules/`, with its description `RULE`, its thresholds, and a function

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_advice::{Finding, ranked};
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 use reuselens_units::Bytes;
 
 use crate::facts::{MissFacts, cache_words};
@@ -15,7 +15,7 @@ use crate::rules::{ALL, CAUSES};
 #[derive(Clone, Debug, PartialEq)]
 pub struct MissAdvice {
     /// The cache whose misses the costs count: that of
-    /// [`Causes::cache`](reuselens_locality::Causes::cache), or the machine's last one where the
+    /// [`Causes::cache`](reuselens_profile::Causes::cache), or the machine's last one where the
     /// profile has no causes. Fully associative.
     pub cache: Bytes,
     /// Its name on the machine of the profile: `L1d`. `None` if no cache has this size.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reuselens_locality::{Profile, Sharing, Site};
+use reuselens_profile::{Profile, Sharing, Site};
 use reuselens_units::Granularity;
 
 /// What a profile lacks, so that rules were not applied or places have no names.

@@ -9,7 +9,7 @@ use common::{alone, compile, elements, items, line, object, profile, profile_wit
 use common::{touches, warnings};
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{Language, RunTimeFiles};
-use reuselens::locality::{Dimension, ObjectKind, Profile};
+use reuselens::profile::{Dimension, ObjectKind, Profile};
 
 /// Every warning is an error, and the language as old as it can be.
 const STRICT: [&str; 6] = [

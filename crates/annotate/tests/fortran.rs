@@ -9,7 +9,7 @@ use common::{alone, compile, elements, items, line, object, profile, profile_wit
 use common::{touches, warnings};
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{Language, RunTimeFiles};
-use reuselens::locality::{Dimension, ObjectKind, Profile};
+use reuselens::profile::{Dimension, ObjectKind, Profile};
 use reuselens_testing::has;
 
 const FLAGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-O1"];

@@ -11,7 +11,7 @@ use common::{
     alone, elements, items, line, object, profile, profile_with, source, touches, warnings,
 };
 use reuselens::attribute::NamesMode;
-use reuselens::locality::{Dimension, ObjectKind, Outcome, Profile};
+use reuselens::profile::{Dimension, ObjectKind, Outcome, Profile};
 
 /// The folder of the programs, built with and without `record`.
 fn programs(record: bool) -> PathBuf {

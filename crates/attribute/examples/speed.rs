@@ -28,7 +28,7 @@ impl SymbolSource for Arrays {
         (0..3).map(array).collect()
     }
 
-    fn frames(&mut self, module: &Module, address: u64) -> Vec<reuselens_locality::Frame> {
+    fn frames(&mut self, module: &Module, address: u64) -> Vec<reuselens_profile::Frame> {
         NoSymbols.frames(module, address)
     }
 
@@ -55,7 +55,7 @@ impl SymbolSource for Arrays {
     fn allocated_names(
         &mut self,
         _: &Module,
-        _: &reuselens_locality::Frame,
+        _: &reuselens_profile::Frame,
         _: usize,
     ) -> Vec<String> {
         Vec::new()

@@ -1,6 +1,6 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use reuselens_locality::CodeScope;
+use reuselens_profile::CodeScope;
 use reuselens_trace::{
     Block, Event, ItemProjection, Kind, Module, Process, ProcessId, Thread, ThreadId,
 };

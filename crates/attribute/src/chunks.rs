@@ -12,7 +12,7 @@
 //!
 //! [`ObjectKey::Chunk`]: crate::objects::ObjectKey::Chunk
 
-use reuselens_locality::ChunkLimits;
+use reuselens_profile::ChunkLimits;
 
 use crate::hash::FastMap;
 use crate::objects::Objects;
@@ -211,7 +211,7 @@ impl Chunks {
 
 #[cfg(test)]
 mod tests {
-    use reuselens_locality::PlacementData;
+    use reuselens_profile::PlacementData;
 
     use super::*;
     use crate::objects::{ObjectKey, Where};

@@ -35,7 +35,7 @@ pub struct Columns {
     pub bytes: Vec<u64>,
     /// The offset of each item access in its element, of which
     /// [`Tables::element_types`](crate::Tables::element_types) has the bytes, or
-    /// [`NO_OFFSET`](reuselens_locality::NO_OFFSET). It is that of the first byte that the access
+    /// [`NO_OFFSET`](reuselens_profile::NO_OFFSET). It is that of the first byte that the access
     /// covers in the item. Empty unless [`Options::offsets`](crate::Options::offsets) asks for it.
     pub offsets: Vec<u32>,
     /// Basic blocks that began, each with the number of item accesses before it. Empty unless

@@ -1,7 +1,7 @@
 //! Where in their elements accesses begin: the bytes of the elements of objects, and where the
 //! objects begin.
 
-use reuselens_locality::ElementUse;
+use reuselens_profile::ElementUse;
 
 use crate::ballots::ElementPlacement;
 use crate::shadow::{Region, Versions};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {

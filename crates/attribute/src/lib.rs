@@ -81,4 +81,4 @@ pub use symbols::{
 pub use tables::Tables;
 pub use warnings::listed;
 
-pub use reuselens_locality::Warning;
+pub use reuselens_profile::Warning;

@@ -1,6 +1,6 @@
 //! Names as people read them.
 
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 
 use crate::known_names::file_name;
 use crate::places::CodePlace;

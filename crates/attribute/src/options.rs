@@ -1,6 +1,6 @@
 //! What counts, and how finely accesses are broken down.
 
-use reuselens_locality::PlacementData;
+use reuselens_profile::PlacementData;
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
 

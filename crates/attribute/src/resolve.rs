@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use call_sites::BlockName;
 use chunks::FinalChunks;
 use elements::FinalElements;
-use reuselens_locality::{
+use reuselens_profile::{
     Context, Element, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site,
 };
 use reuselens_trace::Kind;

@@ -4,7 +4,7 @@
 mod blocks;
 mod locals;
 
-use reuselens_locality::Warning;
+use reuselens_profile::Warning;
 use reuselens_trace::{Kind, Module};
 
 use crate::ballots::Ballots;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reuselens_locality::{DataLayout, Frame};
+use reuselens_profile::{DataLayout, Frame};
 use reuselens_trace::{Kind, Module};
 
 use crate::Warning;

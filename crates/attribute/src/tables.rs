@@ -1,6 +1,6 @@
 //! What an attributor has to say at the end.
 
-use reuselens_locality::{Context, ElementTypes, MissScope, Object, ProfiledThread, Site, Warning};
+use reuselens_profile::{Context, ElementTypes, MissScope, Object, ProfiledThread, Site, Warning};
 
 use crate::cells::CellKey;
 use crate::elements::ElementKey;

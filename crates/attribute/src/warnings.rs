@@ -1,6 +1,6 @@
 //! What the reader of the report must know, each once.
 
-use reuselens_locality::Warning;
+use reuselens_profile::Warning;
 
 /// Warnings, each code and message once.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 
 use crate::known_names::{allocates_by_name, is_library_frame};
 use crate::naming::Caller;

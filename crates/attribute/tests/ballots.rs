@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Run, STACK, at};
 use proptest::prelude::*;
 use reuselens_attribute::{AccessedType, Options};
-use reuselens_locality::{DataLayout, LayoutField, NO_OFFSET, TypeOrigin};
+use reuselens_profile::{DataLayout, LayoutField, NO_OFFSET, TypeOrigin};
 use reuselens_trace::{Event, Process};
+
+use crate::common::{Run, STACK, at};
 
 const HEAP: u64 = 0x10_0000;
 /// The call that allocates.

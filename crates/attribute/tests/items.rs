@@ -1,13 +1,14 @@
 //! Which items an access touches, and which accesses count.
 
-use crate::common::{BIAS, Run, STACK, at};
 use reuselens_attribute::{
     Attributor, BlockTypes, Columns, DataFilter, FrameLayouts, Function, Kinds, Options,
     StaticSymbol, SymbolSource, Variable, Warning,
 };
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Row};
 use reuselens_units::Granularity;
+
+use crate::common::{BIAS, Run, STACK, at};
 
 #[test]
 fn an_access_touches_every_item_that_it_covers() {

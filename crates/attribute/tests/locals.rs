@@ -1,9 +1,10 @@
 //! Local variables that have a fixed place in the frames of their function are objects of their
 //! own.
 
-use crate::common::{Run, STACK, at, counts};
 use reuselens_attribute::Options;
-use reuselens_locality::ObjectKind;
+use reuselens_profile::ObjectKind;
+
+use crate::common::{Run, STACK, at, counts};
 
 const MAIN: u64 = 0x100;
 const F: u64 = 0x200;

@@ -1,10 +1,11 @@
 //! The program's own names for its data.
 
-use crate::common::{BIAS, Finished, Run, STACK, at, counts};
 use reuselens_attribute::{DataFilter, Kinds, NamesMode, Options};
-use reuselens_locality::ObjectKind;
+use reuselens_profile::ObjectKind;
 use reuselens_trace::{Event, Kind, Process};
 use reuselens_units::Granularity;
+
+use crate::common::{BIAS, Finished, Run, STACK, at, counts};
 
 fn byte() -> Options {
     Options {

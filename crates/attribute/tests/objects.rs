@@ -1,9 +1,10 @@
 //! Which object an address belongs to.
 
-use crate::common::{BIAS, Run, STACK, at, counts};
 use reuselens_attribute::{Options, StaticSymbol};
-use reuselens_locality::ObjectKind;
+use reuselens_profile::ObjectKind;
 use reuselens_trace::{Event, Kind, Module, ModuleId, Process, ProcessEnd, ProcessId, ThreadId};
+
+use crate::common::{BIAS, Run, STACK, at, counts};
 
 #[test]
 fn statics_have_their_extent_to_the_byte() {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{BIAS, Run, STACK, at};
 use proptest::prelude::*;
 use reuselens_attribute::Options;
-use reuselens_locality::NO_OFFSET;
+use reuselens_profile::NO_OFFSET;
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
+
+use crate::common::{BIAS, Run, STACK, at};
 
 const HEAP: u64 = 0x10_0000;
 /// Bytes of a block of the heap, and from one to the next.

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{self, BIAS, Finished, Run, at};
 use reuselens_attribute::{Options, PlacementOptions};
-use reuselens_locality::{ContextFootprint, Lifetime, Object, ObjectPart};
+use reuselens_profile::{ContextFootprint, Lifetime, Object, ObjectPart};
 use reuselens_trace::Kind;
+
+use crate::common::{self, BIAS, Finished, Run, at};
 
 /// Where blocks of the heap are.
 const ARENA: u64 = 0x10_0000_0000;

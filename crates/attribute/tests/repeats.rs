@@ -3,17 +3,18 @@
 
 use std::io::Cursor;
 
-use crate::common::traces::{MIXES, Random, file, repeated, take_all};
 use reuselens_attribute::{
     Attributor, BlockTypes, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds,
     LocalVariable, NoSymbols, Options, PlacementOptions, StaticSymbol, SymbolSource, Tables,
     Variable, Warning,
 };
 use reuselens_io::Input;
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 use reuselens_rltrace::Reader;
 use reuselens_trace::{Block, Event, Kind, Module, Projection, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
+
+use crate::common::traces::{MIXES, Random, file, repeated, take_all};
 
 /// What lies where the traces access memory: low ends, and bytes.
 struct Layout {

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns};
 use reuselens_distance::{CountingTree, Engine};
-use reuselens_locality::SetCache;
+use reuselens_profile::SetCache;
 use reuselens_units::{Bytes, Distance};
 
 /// Accesses of a piece.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use reuselens_control_flow::BasicBlock;
 use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{Carrier, CodeScope};
+use reuselens_profile::{Carrier, CodeScope};
 
 use crate::chunk::PreparedChunk;
 use crate::code_scopes::{CodeScopes, ThreadScopes};

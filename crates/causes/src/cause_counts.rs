@@ -1,7 +1,7 @@
 //! [`CauseCounts`]: all analyses together.
 
 use reuselens_control_flow::BasicBlock;
-use reuselens_locality::{Causes, CellCauses, SetCache};
+use reuselens_profile::{Causes, CellCauses, SetCache};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::carried::{Carried, CarriedCounts};

@@ -1,6 +1,6 @@
 //! [`CauseCell`] and [`CellPlace`]: what analyses have to know of cells.
 
-use reuselens_locality::ElementUse;
+use reuselens_profile::ElementUse;
 
 /// What is known of a cell when its first access is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl CauseCell {
 /// place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellPlace {
-    /// Index into [`Profile::sites`](reuselens_locality::Profile::sites).
+    /// Index into [`Profile::sites`](reuselens_profile::Profile::sites).
     pub site: u32,
-    /// Index into [`Profile::objects`](reuselens_locality::Profile::objects).
+    /// Index into [`Profile::objects`](reuselens_profile::Profile::objects).
     pub object: u32,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use reuselens_locality::{Carrier, CodeScope, ScopeKind};
+use reuselens_profile::{Carrier, CodeScope, ScopeKind};
 
 use crate::scope_tracker::{ActiveScope, ScopeTracker};
 

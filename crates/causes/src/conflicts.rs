@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
-//! use reuselens_locality::SetCache;
+//! use reuselens_profile::SetCache;
 //! use reuselens_units::{Bytes, Distance};
 //!
 //! let cache = SetCache { size: Bytes(256), sets: 4, ways: 1, ..SetCache::default() };
@@ -39,7 +39,7 @@
 //! ```
 
 use reuselens_hugepages::prefetch;
-use reuselens_locality::{CellCauses, Machine, SetCache};
+use reuselens_profile::{CellCauses, Machine, SetCache};
 use reuselens_units::Granularity;
 
 use crate::chunk::{CHUNK, PreparedChunk};

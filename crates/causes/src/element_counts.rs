@@ -39,7 +39,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_locality::ElementUse;
+use reuselens_profile::ElementUse;
 use reuselens_units::Granularity;
 
 use crate::table_memory::table_memory;

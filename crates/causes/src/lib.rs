@@ -1,7 +1,7 @@
 //! Why accesses miss, from columns of item accesses with their distances.
 //!
 //! [`CauseCounts`] takes [`MissColumns`], piece by piece in the order of the trace, and returns
-//! values of [`reuselens_locality::Causes`] at the end.
+//! values of [`reuselens_profile::Causes`] at the end.
 //!
 //! | what | modules |
 //! |---|---|

@@ -24,7 +24,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reuselens_locality::{CellCauses, ElementUse, SampledUse};
+use reuselens_profile::{CellCauses, ElementUse, SampledUse};
 
 use crate::CellPlace;
 use crate::table_memory::table_memory;

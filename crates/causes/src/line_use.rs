@@ -34,7 +34,7 @@
 
 use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{CellCauses, ElementUse, SampledUse};
+use reuselens_profile::{CellCauses, ElementUse, SampledUse};
 use reuselens_units::Granularity;
 
 use crate::chunk::PreparedChunk;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub use reuselens_locality::NO_OFFSET;
+pub use reuselens_profile::NO_OFFSET;
 use reuselens_units::Distance;
 
 /// Item accesses of one thread, in the order of the accesses. All columns are equally long.

@@ -18,7 +18,7 @@
 //!
 //! Phases are numbered by their first interval. The result depends on the intervals alone.
 
-use reuselens_locality::{ObjectMisses, RunPhase};
+use reuselens_profile::{ObjectMisses, RunPhase};
 
 /// The distance up to which an interval belongs to a phase.
 const NEAR: f64 = 0.5;

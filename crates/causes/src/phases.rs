@@ -43,7 +43,7 @@ use std::collections::HashMap;
 
 use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{RunInterval, RunPhases};
+use reuselens_profile::{RunInterval, RunPhases};
 
 use crate::chunk::PreparedChunk;
 use crate::phase_clusters::{MissVector, clusters};

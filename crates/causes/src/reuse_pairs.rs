@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reuselens_locality::Carrier;
+use reuselens_profile::Carrier;
 
 /// Reuses of one pair of cells, with one carrier, that miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

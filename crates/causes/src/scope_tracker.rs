@@ -1,7 +1,7 @@
 //! [`ScopeTracker`]: the loops and calls that a thread is in, with the times when they began.
 
 use reuselens_control_flow::{BasicBlock, LoopState, NestTracker, NestedLoop};
-use reuselens_locality::{Carrier, ScopeKind};
+use reuselens_profile::{Carrier, ScopeKind};
 
 /// The scope that was active at an earlier time and still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reuselens_locality::{CellCauses, SharedData, SharedEnd, UnlistedPairs};
+use reuselens_profile::{CellCauses, SharedData, SharedEnd, UnlistedPairs};
 
 use crate::table_memory::table_memory;
 use crate::{CauseCell, CellPlace, NO_OFFSET};

@@ -48,7 +48,7 @@ use std::collections::HashMap;
 
 use reuselens_distance::growth::vec_growth;
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{CellCauses, SharedData, UnlistedPairs};
+use reuselens_profile::{CellCauses, SharedData, UnlistedPairs};
 
 use crate::chunk::PreparedChunk;
 use crate::shared_pairs::{AccessPlace, NO_PAIR, SharedPairs};

@@ -16,7 +16,7 @@ use programs::{Program, Random, Step, begin};
 use proptest::prelude::*;
 use reuselens_causes::{CarriedCounts, CarriedPair, CauseCounts, CauseOptions, MissColumns};
 use reuselens_control_flow::{BasicBlock, BlockEnd};
-use reuselens_locality::{Carrier, ScopeKind};
+use reuselens_profile::{Carrier, ScopeKind};
 use reuselens_units::{Bytes, Distance};
 
 /// Blocks that each thread of a random trace runs, about.

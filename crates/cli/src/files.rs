@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use reuselens::formats;
 use reuselens::formats::AnySource;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::shard::{Part, PartError};
 use reuselens::trace::Confidence;
 use reuselens::trace::{Selection, Unsegmented, WithRemark};

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use reuselens::io::{AtomicFile, listen_to_end_signals};
-use reuselens::locality::signal_name;
+use reuselens::profile::signal_name;
 use reuselens::trace::Stop;
 use signal_hook::low_level::emulate_default_handler;
 

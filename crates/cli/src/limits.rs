@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::locality::Limit;
+use reuselens::profile::Limit;
 use reuselens_report::Checked;
 use serde::Deserialize;
 

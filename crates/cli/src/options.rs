@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
-use reuselens::locality::{self, CacheSize, CacheSpec, Dimension, PlacementData};
+use reuselens::profile;
+use reuselens::profile::{CacheSize, CacheSpec, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, DeviceChoice, EngineChunks, MOST_PATHS};
 
@@ -195,9 +196,9 @@ impl Analysis {
             placement: self.placement,
             weigh_bytes: false,
             sharing: match self.sharing {
-                SharingMode::Shared => locality::Sharing::Shared,
-                SharingMode::Private => locality::Sharing::Private,
-                SharingMode::Coherent => locality::Sharing::Coherent,
+                SharingMode::Shared => profile::Sharing::Shared,
+                SharingMode::Private => profile::Sharing::Private,
+                SharingMode::Coherent => profile::Sharing::Coherent,
             },
             max_distance: self.max_distance,
             reuse_times: self.times,

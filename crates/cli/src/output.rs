@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
-use reuselens::locality::{Dimension, Profile};
+use reuselens::profile::{Dimension, Profile};
 use reuselens::units::shown_json;
 use reuselens_report::{
     Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, ShownProfile, TextOptions, Viewer,
@@ -14,6 +14,7 @@ use reuselens_report::{
 
 use crate::exit::Usage;
 use crate::options::dimension;
+
 pub use crate::results::{
     Results, check_outputs, first_free, is_standard_output, is_where_standard_output_goes, name_of,
     numbered, stem, with_ending, write_text, write_whole,

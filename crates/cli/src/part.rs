@@ -5,7 +5,8 @@ use std::path::Path;
 
 use clap::Args;
 use reuselens::formats::survey;
-use reuselens::locality::{self, Profile};
+use reuselens::profile;
+use reuselens::profile::Profile;
 use reuselens::trace::{Extent, Note, Place, Selection, ThreadId};
 
 use crate::exit::Usage;
@@ -140,7 +141,7 @@ pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
 /// replaced by an empty one.
 pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(), Usage> {
     // A trace that was cut off has a message of its own.
-    let incomplete = matches!(profile.outcome, locality::Outcome::Incomplete(_));
+    let incomplete = matches!(profile.outcome, profile::Outcome::Incomplete(_));
     let mut warnings = profile.warnings.iter();
     if incomplete || warnings.all(|other| other.code != "no-accesses") {
         return Ok(());

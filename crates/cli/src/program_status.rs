@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use reuselens::locality::signal_name;
+use reuselens::profile::signal_name;
 use reuselens::trace::ProcessEnd;
 
 use crate::exit;

@@ -1,7 +1,7 @@
 //! The methods of [`Show`] for `--cache`: the cache whose misses things are ranked by.
 
 use reuselens::AnalysisOptions;
-use reuselens::locality::{CacheSize, CacheSpec, Machine, Profile};
+use reuselens::profile::{CacheSize, CacheSpec, Machine, Profile};
 use reuselens::units::Granularity;
 
 use crate::exit::Usage;

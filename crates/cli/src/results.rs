@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens::io::{AtomicFile, FileError, path_of, text_of};
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens_report::ShownProfile;
 
 use crate::output::{Rendered, Show};

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use reuselens::io::open_regular_file;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::units::counted;
 
 use crate::say::tell;

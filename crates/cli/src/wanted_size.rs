@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::units::Bytes;
 use reuselens_predict::data_size;
 

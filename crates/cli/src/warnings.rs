@@ -1,6 +1,6 @@
 //! Prints warnings on standard error if no summary shows them.
 
-use reuselens::locality::{Profile, Warning};
+use reuselens::profile::{Profile, Warning};
 use reuselens::trace::Note;
 
 use crate::output::Show;

@@ -1,6 +1,6 @@
 //! `reuselens advise`.
 
-use reuselens::locality::{
+use reuselens::profile::{
     Cache, CacheKind, CarriedReuse, Carrier, Causes, Cell, CellCauses, ElementUse, Frame, Machine,
     Method, MissScope, Object, ObjectKind, Profile, ScopeKind, Site,
 };

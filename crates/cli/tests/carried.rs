@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use reuselens::locality::{CarriedReuse, Carrier, Frame, Profile, ScopeKind};
+use reuselens::profile::{CarriedReuse, Carrier, Frame, Profile, ScopeKind};
 
 use crate::common::{Done, Place, has, source};
 

@@ -14,11 +14,12 @@ mod stepped;
 use std::collections::{BTreeMap, HashSet};
 use std::process::Command;
 
-use crate::common::{Place, has};
 use machine_code::MachineCode;
 use reference::programs::{FIRST_OUTCOMES, Op, Program};
 use reference::{Instruction, Leads, Reference};
-use reuselens::locality::{PathSite, Profile};
+use reuselens::profile::{PathSite, Profile};
+
+use crate::common::{Place, has};
 
 /// Generated programs, which are functions of one file.
 const PROGRAMS: usize = 50;

@@ -1,10 +1,11 @@
 //! `reuselens profile`: exact counts of real programs, however they are built and end, and what is
 //! written where.
 
+use reuselens::profile::{ObjectKind, Profile};
+
 use crate::common::{
     self, DIMENSIONS, Done, Json, Place, counter, expected, is_offline_page, triples,
 };
-use reuselens::locality::{ObjectKind, Profile};
 
 /// A program that leaves a file behind, so that it shows whether it ran.
 const MARKER: &str = r#"

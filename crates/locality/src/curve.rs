@@ -166,8 +166,17 @@ fn eighths() -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
+    use reuselens_units::Distance;
+
     use super::*;
-    use crate::testing::histogram;
+
+    fn histogram(pairs: &[(u64, u64)]) -> ExactHistogram {
+        let mut histogram = ExactHistogram::new();
+        for &(distance, accesses) in pairs {
+            histogram.add(Distance::new(distance), accesses);
+        }
+        histogram
+    }
 
     #[test]
     fn sizes_are_even_in_log2_and_edges_of_fine_bins() {

@@ -34,13 +34,13 @@ impl FineHistogram {
     }
 
     /// From bins that hold accesses, ascending, with their counts.
-    pub(crate) fn from_bins(counts: Vec<(u16, u64)>, cold: u64) -> Self {
+    pub fn from_bins(counts: Vec<(u16, u64)>, cold: u64) -> Self {
         debug_assert!(counts.is_sorted_by(|a, b| a.0 < b.0));
         FineHistogram { counts, cold }
     }
 
     /// The bins that hold accesses, ascending, with their counts.
-    pub(crate) fn as_bins(&self) -> &[(u16, u64)] {
+    pub fn as_bins(&self) -> &[(u16, u64)] {
         &self.counts
     }
 
@@ -135,7 +135,7 @@ impl FineHistogram {
     }
 
     /// The accesses of this histogram that are not in another; none where the other has more.
-    pub(crate) fn without(&self, other: &FineHistogram) -> FineHistogram {
+    pub fn without(&self, other: &FineHistogram) -> FineHistogram {
         let mut others = other.counts.iter().peekable();
         let left = |&(bin, count): &(u16, u64)| {
             while others.next_if(|(other, _)| *other < bin).is_some() {}

@@ -46,7 +46,7 @@ pub(crate) fn misses_of_bin((low, high, count): (u64, u64, u64), items: u64) -> 
 }
 
 /// `part / total` as a ratio; 0 of nothing is 0.
-pub(crate) fn ratio(part: u64, total: u64) -> f64 {
+pub fn ratio(part: u64, total: u64) -> f64 {
     if total == 0 {
         0.0
     } else {

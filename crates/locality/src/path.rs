@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most outcomes that a path has.
-pub const LONGEST: u32 = 32;
-
 /// A number for each of the last 32 sections of a trace of basic blocks: each section begins with a
 /// block that ends in a conditional branch. Two traces that differ in a section have different
 /// numbers there in 255 of 256 cases. The newest section is the lowest byte of the first number.
@@ -33,13 +30,13 @@ impl BlockTrace {
         self.0[0] = self.0[0] & !0xFF | u64::from(newest);
     }
 
-    /// The newest section where two differ, from 0 on; [`LONGEST`] if none does.
+    /// The newest section where two differ, from 0 on; [`Path::LONGEST`] if none does.
     #[inline]
     fn newest_difference(&self, other: &BlockTrace) -> u8 {
         let words = self.0.iter().zip(&other.0);
         let mut differences = (0..).zip(words.map(|(mine, other)| mine ^ other));
         let newest = differences.find(|(_, word)| *word != 0);
-        newest.map_or(LONGEST as u8, |(at, word)| {
+        newest.map_or(Path::LONGEST as u8, |(at, word)| {
             8 * at + (word.trailing_zeros() / 8) as u8
         })
     }
@@ -62,11 +59,14 @@ pub struct Path {
 }
 
 impl Path {
+    /// The most outcomes that a path has.
+    pub const LONGEST: u32 = 32;
+
     /// Its newest `length` outcomes.
     #[inline]
     pub fn newest(outcomes: u32, length: u32) -> u32 {
         match length {
-            LONGEST.. => outcomes,
+            Path::LONGEST.. => outcomes,
             length => outcomes & ((1 << length) - 1),
         }
     }
@@ -74,7 +74,7 @@ impl Path {
     /// The newest `length` outcomes as digits, the newest last.
     pub fn digits(outcomes: u32, length: u32) -> String {
         let all = format!("{outcomes:032b}");
-        all[all.len() - length.min(LONGEST) as usize..].to_owned()
+        all[all.len() - length.min(Path::LONGEST) as usize..].to_owned()
     }
 
     /// The newest `length` outcomes as digits, the newest last, of which `known` are known: an
@@ -103,8 +103,8 @@ impl Traces {
     pub(crate) fn new(first: BlockTrace, length: u32) -> Self {
         Traces {
             first,
-            differ: LONGEST as u8,
-            length: length.min(LONGEST) as u8,
+            differ: Path::LONGEST as u8,
+            length: length.min(Path::LONGEST) as u8,
         }
     }
 
@@ -116,7 +116,7 @@ impl Traces {
 
     /// Keeps `length` outcomes of the history, or those that it has.
     pub(crate) fn shorten(&mut self, length: u32) {
-        self.length = self.length.min(length.min(LONGEST) as u8);
+        self.length = self.length.min(length.min(Path::LONGEST) as u8);
     }
 
     #[inline(always)]
@@ -194,9 +194,9 @@ mod tests {
         let a = trace(&[(1, true), (2, false), (3, true), (4, false)]);
         let b = trace(&[(1, true), (9, false), (3, true), (4, false)]);
         assert_eq!(a.newest_difference(&b), 1);
-        let mut traces = Traces::new(a, LONGEST);
+        let mut traces = Traces::new(a, Path::LONGEST);
         traces.add(&a);
-        assert!(!traces.are_several(LONGEST));
+        assert!(!traces.are_several(Path::LONGEST));
         traces.add(&b);
         assert!(!traces.are_several(0) && !traces.are_several(1) && traces.are_several(2));
         let many: Vec<_> = (0..40).map(|block| (block, true)).collect();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(trace(&many), trace(&other));
         assert_eq!(
             u32::from(trace(&many).newest_difference(&trace(&other))),
-            LONGEST
+            Path::LONGEST
         );
     }
 

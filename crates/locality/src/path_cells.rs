@@ -1,8 +1,8 @@
-//! [`PathCell`]: the distances of one instruction on one path; and [`Shares`], which calculates
+//! [`PathCell`]: the distances of one instruction on one path; and [`PathShareCounter`], which calculates
 //! from such cells the [`PathShares`] of each length of paths.
 
 use crate::histogram::Histogram;
-use crate::path::{LONGEST, Path, PathShares, Traces};
+use crate::path::{Path, PathShares, Traces};
 use crate::{Pattern, PatternBin, PatternBins, PatternRule, patterns};
 
 /// The distances of one path to one instruction.
@@ -31,16 +31,16 @@ impl PathCell {
 /// Calculates the [`PathShares`] of several lengths of paths, from one instruction after the other.
 ///
 /// Source: Fang et al. 2006, section 4.2.
-pub(crate) struct Shares {
+pub struct PathShareCounter {
     /// By length, as asked for, ascending.
     shares: Vec<PathShares>,
     rule: PatternRule,
     long: u64,
     /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that
     /// they share.
-    neighbours: [u64; LONGEST as usize + 1],
+    neighbours: [u64; Path::LONGEST as usize + 1],
     /// Accesses, by the number of outcomes of their path that are known.
-    accesses: [u64; LONGEST as usize + 1],
+    accesses: [u64; Path::LONGEST as usize + 1],
     /// The paths of the current instruction, in order: outcomes from the newest on, how many those
     /// are, and the index of the path's cell.
     order: Vec<(u32, u32, u32)>,
@@ -94,19 +94,19 @@ struct Cut {
     several: Option<bool>,
 }
 
-impl Shares {
+impl PathShareCounter {
     /// For paths of these lengths, which ascend. From a mean of `long` items on, a pattern is long.
     pub fn new(lengths: &[u32], rule: PatternRule, long: u64) -> Self {
         let of = |length: &u32| PathShares {
             length: *length,
             ..PathShares::default()
         };
-        Shares {
+        PathShareCounter {
             shares: lengths.iter().map(of).collect(),
             rule,
             long,
-            neighbours: [0; LONGEST as usize + 1],
-            accesses: [0; LONGEST as usize + 1],
+            neighbours: [0; Path::LONGEST as usize + 1],
+            accesses: [0; Path::LONGEST as usize + 1],
             order: Vec::new(),
         }
     }
@@ -118,9 +118,13 @@ impl Shares {
     pub fn add(&mut self, cells: &[PathCell]) {
         self.order.clear();
         let keys = (0..).zip(cells);
-        self.order.extend(
-            keys.map(|(at, cell)| (cell.outcomes.reverse_bits(), cell.length.min(LONGEST), at)),
-        );
+        self.order.extend(keys.map(|(at, cell)| {
+            (
+                cell.outcomes.reverse_bits(),
+                cell.length.min(Path::LONGEST),
+                at,
+            )
+        }));
         self.order.sort_unstable();
         for pair in self.order.windows(2) {
             self.neighbours[first_difference(pair[0], pair[1]) as usize] += 1;
@@ -128,7 +132,7 @@ impl Shares {
         let mut all = PatternBins::new();
         for cell in cells {
             all.merge(&cell.bins);
-            let accesses = &mut self.accesses[cell.length.min(LONGEST) as usize];
+            let accesses = &mut self.accesses[cell.length.min(Path::LONGEST) as usize];
             *accesses = accesses.saturating_add(cell.bins.accesses());
         }
         let found = patterns_of(&all, self.rule);
@@ -191,9 +195,9 @@ impl Shares {
     pub fn finish(mut self) -> Vec<PathShares> {
         for shares in &mut self.shares {
             // Each but the first differs from the one before in an outcome that is kept.
-            let differ = &self.neighbours[..shares.length.min(LONGEST) as usize];
+            let differ = &self.neighbours[..shares.length.min(Path::LONGEST) as usize];
             shares.paths = shares.instructions + differ.iter().sum::<u64>();
-            let apart = &self.accesses[shares.length.min(LONGEST) as usize..];
+            let apart = &self.accesses[shares.length.min(Path::LONGEST) as usize..];
             shares.accesses = apart.iter().fold(0, |a, b| a.saturating_add(*b));
         }
         self.shares

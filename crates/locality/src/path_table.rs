@@ -15,20 +15,20 @@ mod uniting;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use reuselens_hugepages::random_key;
-use reuselens_units::{Bytes, Distance};
-
-use crate::PatternRule;
-use crate::path::{LONGEST, Path, PathShares, Traces};
-use crate::path_cells::{PathCell, Shares};
 use admission::Admission;
 use ahead::ROOM;
 use count::Count;
 use nodes::FREE;
 use overflow_bins::OverflowBins;
+use reuselens_hugepages::random_key;
+use reuselens_units::{Bytes, Distance};
+
+use crate::PatternRule;
+use crate::path::{Path, PathShares, Traces};
+use crate::path_cells::{PathCell, PathShareCounter};
 
 /// Lengths of paths: where one is too rare, the next shorter is kept.
-const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
+const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, Path::LONGEST];
 
 /// The first instructions of a block on a path are searched one after the other, the others by a
 /// hash. Few basic blocks have more; so does the code that runs before any block is known.
@@ -122,7 +122,7 @@ impl PathTable {
     pub fn new(most: usize) -> Self {
         PathTable {
             most: most.clamp(1, 1 << 28),
-            length: LONGEST,
+            length: Path::LONGEST,
             admission: Admission::default(),
             nodes: Vec::new(),
             counts: Vec::new(),
@@ -341,7 +341,7 @@ impl PathTable {
     /// looked at for every length here.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {
         (length <= self.length).then(|| {
-            let mut shares = Shares::new(&[length], rule, long);
+            let mut shares = PathShareCounter::new(&[length], rule, long);
             self.for_each_site(length, |cells| shares.add(cells));
             shares.finish().remove(0)
         })

@@ -1,6 +1,6 @@
 //! The objects of a profile that a placement can move, and what is known of each.
 
-use reuselens_locality::{CacheSize, FileOffset, Frame, Object, ObjectKind, Profile};
+use reuselens_profile::{CacheSize, FileOffset, Frame, Object, ObjectKind, Profile};
 use reuselens_units::Bytes;
 
 use crate::chunks;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{ChunkedKey, ObjectPart, Profile};
+use reuselens_profile::{ChunkedKey, ObjectPart, Profile};
 
 use crate::candidate::Candidate;
 

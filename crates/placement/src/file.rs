@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use reuselens_locality::{ChunkedKey, FileOffset, Frame, ObjectKind, Profile};
+use reuselens_profile::{ChunkedKey, FileOffset, Frame, ObjectKind, Profile};
 use reuselens_units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;

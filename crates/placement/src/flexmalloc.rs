@@ -7,7 +7,7 @@
 //!
 //! Source: flexmalloc's README and `src/code-locations.cxx`, github.com/intel/flexmalloc.
 
-use reuselens_locality::{FileOffset, Object, ObjectKind, Profile};
+use reuselens_profile::{FileOffset, Object, ObjectKind, Profile};
 use thiserror::Error;
 
 use crate::file::{FileObject, PlacedKind, PlacementFile, call};

@@ -1,6 +1,7 @@
 //! The misses of the cache in front of the memory.
 
-use reuselens_locality::{CacheSize, FineHistogram, SetAssociative};
+use reuselens_locality::{FineHistogram, SetAssociative};
+use reuselens_profile::CacheSize;
 use reuselens_units::Granularity;
 
 /// Counts the accesses that a cache does not serve: of a fully associative LRU cache as they are,

@@ -9,7 +9,7 @@
 //! Contexts with little reuse, or that the caches hold, gain little whatever is placed (section
 //! 2.5.3).
 
-use reuselens_locality::{CacheSize, Frame, Profile};
+use reuselens_profile::{CacheSize, Frame, Profile};
 use reuselens_units::{Bytes, Items};
 
 use crate::candidate::Candidate;
@@ -432,7 +432,7 @@ fn verdict(gain: f64, moved: u64, cost: Option<f64>, entries: Option<u64>) -> Ph
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reuselens_locality::Context;
+    use reuselens_profile::Context;
     use reuselens_units::Granularity;
 
     /// A profile with these contexts: the caller's index, and the function.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reuselens_locality::{CacheSize, Profile};
+use reuselens_profile::{CacheSize, Profile};
 use reuselens_units::{Bytes, Items, counted};
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! [`worth_elsewhere`]: what a plan that was made for one run is worth in another run.
 
-use reuselens_locality::{FileOffset, Frame, Object, ObjectKind, Profile};
+use reuselens_profile::{FileOffset, Frame, Object, ObjectKind, Profile};
 use reuselens_units::Bytes;
 
 use crate::candidate::{Candidate, candidates};

@@ -3,13 +3,14 @@
 mod common;
 
 use common::empty_profile;
-use reuselens_locality::{
-    Cell, Context, ContextFootprint, FileOffset, FineHistogram, Frame, Lifetime, Object,
-    ObjectKind, ObjectPart, PlacementData, Profile,
-};
+use reuselens_locality::FineHistogram;
 use reuselens_placement::{
     ContextAdvice, MemoryMachine, Objective, PhaseVerdict, PlacementFile, PlacementPlan,
     PlanOptions, Reason, capacity_curve, import_flexmalloc, plan,
+};
+use reuselens_profile::{
+    Cell, Context, ContextFootprint, FileOffset, Frame, Lifetime, Object, ObjectKind, ObjectPart,
+    PlacementData, Profile,
 };
 use reuselens_units::{Bytes, Distance};
 

@@ -3,10 +3,11 @@
 mod common;
 
 use common::empty_profile;
-use reuselens_locality::{CacheSize, Cell, FineHistogram, Object, ObjectKind, Profile};
+use reuselens_locality::FineHistogram;
 use reuselens_placement::{
     MemoryMachine, Objective, PlacementPlan, PlanError, PlanOptions, Reason, SHIPPED, plan,
 };
+use reuselens_profile::{CacheSize, Cell, Object, ObjectKind, Profile};
 use reuselens_units::{Bytes, Distance};
 
 /// A profile whose objects have a size and, for each thread, accesses at one distance.

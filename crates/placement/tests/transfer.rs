@@ -3,10 +3,11 @@
 mod common;
 
 use common::empty_profile;
-use reuselens_locality::{Cell, FineHistogram, Object, ObjectKind, ObjectPart, Profile};
+use reuselens_locality::FineHistogram;
 use reuselens_placement::{
     MemoryMachine, Objective, PlacementPlan, PlanOptions, TransferredPlan, plan, worth_elsewhere,
 };
+use reuselens_profile::{Cell, Object, ObjectKind, ObjectPart, Profile};
 use reuselens_units::{Bytes, Distance};
 
 /// Adds an object, or a chunk of one, that is accessed as often as `accesses` says.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{ExactHistogram, FineHistogram, Histogram, Profile, Site};
+use reuselens_locality::{ExactHistogram, FineHistogram, Histogram};
+use reuselens_profile::{Profile, Site};
 use reuselens_units::Distance;
 
 use crate::program::{By, name};

@@ -4,9 +4,8 @@
 //! in chunks that have become larger. How accesses are distributed within such a part is not known:
 //! they are taken as even.
 
-use reuselens_locality::{
-    Cell, ChunkLimits, FineHistogram, Object, ObjectKind, ObjectPart, Profile,
-};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{Cell, ChunkLimits, Object, ObjectKind, ObjectPart, Profile};
 use reuselens_units::Distance;
 
 use crate::rounding::Rounding;

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{
-    Cell, ExactHistogram, FileOffset, FineHistogram, Frame, Lifetime, Object, ObjectKind,
-    ObjectPart, Profile,
+use reuselens_locality::{ExactHistogram, FineHistogram};
+use reuselens_profile::{
+    Cell, FileOffset, Frame, Lifetime, Object, ObjectKind, ObjectPart, Profile,
 };
 use reuselens_units::Distance;
 

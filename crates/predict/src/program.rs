@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, PatternBins, Profile, Site};
+use reuselens_locality::{FineHistogram, Histogram, PatternBin, PatternBins};
+use reuselens_profile::{Frame, Profile, Site};
 use thiserror::Error;
 
 use crate::group::{AFTER, GroupRun, Groups, rarer_paths};

@@ -1,6 +1,6 @@
 //! [`SizeScale`]: the sizes of the runs of a prediction, and the part of each that grows.
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 
 use crate::fixed::fixed_data;
 use crate::prediction::{MOST_ITEMS, PredictOptions};

@@ -1,7 +1,7 @@
 //! [`GroupSums`]: what the groups of a prediction sum to, beside the prediction of the program; a
 //! warning if the two contradict each other.
 
-use reuselens_locality::Warning;
+use reuselens_profile::Warning;
 use serde::Serialize;
 
 use crate::group::GroupForecast;

@@ -1,6 +1,6 @@
 //! The warnings of a prediction: what a reader must know before relying on it.
 
-use reuselens_locality::{Profile, Warning};
+use reuselens_profile::{Profile, Warning};
 use reuselens_units::counted;
 
 use crate::group::GroupForecast;

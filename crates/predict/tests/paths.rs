@@ -1,7 +1,8 @@
 //! Paths of small programs, written down as blocks.
 
-use reuselens_locality::{PathProfile, PathTable, PatternRule};
+use reuselens_locality::{PathTable, PatternRule};
 use reuselens_predict::{BasicBlock, BlockEnd, PathTracker};
+use reuselens_profile::PathProfile;
 use reuselens_units::Distance;
 
 /// A block of 16 bytes at 16 times its number, which may branch to another.

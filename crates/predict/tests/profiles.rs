@@ -1,9 +1,8 @@
 //! Predicted profiles agree with those of the size that was asked for.
 
-use reuselens_locality::{
-    Cell, FineHistogram, Frame, Lifetime, Object, ObjectKind, ObjectPart, Outcome, Profile,
-};
+use reuselens_locality::FineHistogram;
 use reuselens_predict::{PredictOptions, PredictedProfile, predict_profile};
+use reuselens_profile::{Cell, Frame, Lifetime, Object, ObjectKind, ObjectPart, Outcome, Profile};
 use reuselens_units::{Distance, Granularity};
 
 /// A run over `items` items: its objects by name, with their bytes and what was counted.

@@ -1,7 +1,8 @@
 //! What of the data does not grow, and when it is left out of the sizes.
 
-use reuselens_locality::{Cell, ExactHistogram, Frame, Method, Outcome, Profile, Site};
+use reuselens_locality::ExactHistogram;
 use reuselens_predict::{PredictOptions, Prediction, predict};
+use reuselens_profile::{Cell, Frame, Method, Outcome, Profile, Site};
 use reuselens_units::{Distance, Granularity};
 
 fn site(file: &str) -> Site {

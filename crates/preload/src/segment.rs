@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::FileOffset;
 use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
+use reuselens_profile::FileOffset;
 
 use crate::layout::{MAGIC, call, head, module, object, path, table, tier, way};
 use crate::program::ModuleFunction;

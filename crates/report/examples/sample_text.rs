@@ -43,6 +43,6 @@ fn main() {
     print!("{}", json(&common::tiny(), &JsonOptions::default()));
     print!(
         "{}",
-        groups_csv(&common::tiny(), &reuselens_locality::Dimension::ALL)
+        groups_csv(&common::tiny(), &reuselens_profile::Dimension::ALL)
     );
 }

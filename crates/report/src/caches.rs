@@ -1,7 +1,8 @@
 //! [`Level`]: the cache sizes that a report shows. [`chosen`] chooses the one that its tables rank
 //! by, and [`levels`] has those of the machine.
 
-use reuselens_locality::{Cache, CacheSize, Causes, Histogram, Profile, SetAssociative, Sharing};
+use reuselens_locality::{Histogram, SetAssociative};
+use reuselens_profile::{Cache, CacheSize, Causes, Profile, Sharing};
 use reuselens_units::{Bytes, Granularity, Items};
 
 use crate::causes::complete;

@@ -5,13 +5,14 @@ mod json;
 mod markdown;
 mod text;
 
-use reuselens_locality::{
+use reuselens_profile::{
     Certainty, CheckError, Dimension, GroupChanges, Judgement, Limit, Measured, Metric, Profile,
     Side, Verdict,
 };
 
 use crate::comparable;
 use crate::numbers::{count, grouped};
+
 pub use json::{CHECK_SCHEMA, check_json};
 pub(crate) use json::{LimitJson, limits as limits_json};
 pub use markdown::check_markdown;

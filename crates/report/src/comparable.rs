@@ -1,7 +1,7 @@
 //! Why the numbers of a profile are of less than a complete run, and why two profiles may not be
 //! before and after of the same work. Reports show these as warnings.
 
-use reuselens_locality::{Outcome, Profile};
+use reuselens_profile::{Outcome, Profile};
 
 use crate::text::is_partial;
 use crate::{caches, words};

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use reuselens_locality::{Dimension, GroupChange, GroupChanges, Profile};
+use reuselens_profile::{Dimension, GroupChange, GroupChanges, Profile};
 
 use crate::caches::{self, Level};
 use crate::numbers::significant;

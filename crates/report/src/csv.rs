@@ -1,7 +1,8 @@
 //! [`groups_csv`] and [`histogram_csv`]: groups and histograms as comma-separated values (RFC
 //! 4180).
 
-use reuselens_locality::{Dimension, Histogram, Profile};
+use reuselens_locality::Histogram;
+use reuselens_profile::{Dimension, Profile};
 use reuselens_units::shown;
 
 use crate::caches::{self, Level};

@@ -1,7 +1,8 @@
 //! The miss-ratio curve without the rest of a report: [`curve_svg`] and [`curve_png`] as a picture,
 //! [`curve_csv`] as a table.
 
-use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve, Profile};
+use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve};
+use reuselens_profile::Profile;
 
 use crate::caches;
 use crate::chart::{ChartLine, Look, Panel, Unit, chart, chart_png};

@@ -1,6 +1,6 @@
 //! [`diff_json`]: the comparison of two profiles as JSON, schema `reuselens-diff/1`.
 
-use reuselens_locality::{
+use reuselens_profile::{
     DifferenceError, Dimension, Group, GroupChange, GroupChanges, LocalityChange, Profile,
     SizeChange, SizeRange,
 };

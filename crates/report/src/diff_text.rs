@@ -6,7 +6,7 @@ mod tables;
 
 use std::fmt::Write;
 
-use reuselens_locality::{
+use reuselens_profile::{
     CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeExtent,
     SizeRange,
 };

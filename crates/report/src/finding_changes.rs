@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use reuselens_advice::Finding;
 use reuselens_advisor::MissAdvice;
-use reuselens_locality::{Profile, total};
+use reuselens_locality::total;
+use reuselens_profile::Profile;
 
 use crate::ShownProfile;
 use crate::caches::Level;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Profile;
 use reuselens_locality::error::{BinShares, average_bin_error, bin_shares, total_variation};
+use reuselens_profile::Profile;
 use reuselens_units::ratio_percent;
 use serde::Serialize;
 

@@ -4,10 +4,14 @@ mod compact;
 
 use std::collections::HashMap;
 
+use compact::Compact;
 use reuselens_locality::{
-    BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, EngineStep,
-    ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve,
-    Outcome, PathProfile, PathShares, Profile, Sharing, Warning,
+    BoundedCurve, CurvePoint, ExactHistogram, FineHistogram, Histogram, Log2Histogram,
+    MissRatioCurve, PathShares,
+};
+use reuselens_profile::{
+    CacheSize, ContextVisits, Dimension, Element, EngineStep, Group, Machine, Outcome, PathProfile,
+    Profile, Sharing, Warning,
 };
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -15,7 +19,6 @@ use serde::{Serialize, Serializer};
 use crate::advice::{AdviceJson, AdviceReport};
 use crate::causes::{self, CausesJson, FieldsJson, LinesJson};
 use crate::{ShownProfile, caches, times};
-use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";

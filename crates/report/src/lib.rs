@@ -1,6 +1,6 @@
 //! Profiles as text, HTML, JSON, CSV and Parquet.
 //!
-//! Every function here turns a [`Profile`](reuselens_locality::Profile) (or several) into a string
+//! Every function here turns a [`Profile`](reuselens_profile::Profile) (or several) into a string
 //! or bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.

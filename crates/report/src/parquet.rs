@@ -8,7 +8,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
-use reuselens_locality::{Dimension, Group, Profile};
+use reuselens_profile::{Dimension, Group, Profile};
 use thiserror::Error;
 
 use crate::caches::{self, Level};

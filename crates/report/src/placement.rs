@@ -8,8 +8,8 @@ mod prediction;
 mod run;
 mod text;
 
-use reuselens_locality::{Frame, Profile};
 use reuselens_placement::{Placed, PlacementPlan, Reason};
+use reuselens_profile::{Frame, Profile};
 
 pub use json::{PLACEMENT_SCHEMA, placement_json};
 pub use page::placement_page;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use reuselens_advisor::MissAdvice;
-use reuselens_locality::{Grouping, Profile};
+use reuselens_profile::{Grouping, Profile};
 
 /// A profile that is shown in several ways. Groups and findings are made with the first output
 /// that needs them, and kept; outputs can be made at the same time.

@@ -9,7 +9,7 @@ mod visits;
 
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
+use reuselens_profile::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
@@ -140,8 +140,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
     let more = times.into_iter().chain(waiting).chain(partial);
     for (name, fact) in facts.into_iter().chain(more) {
         // A run that ended well, and the order of one thread, need no line.
-        let plain =
-            name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));
+        let plain = name == "ended" && fact == words::outcome(&reuselens_profile::Outcome::Exit(0));
         if plain || (name == "order" && profile.threads.len() < 2) {
             continue;
         }

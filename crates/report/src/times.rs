@@ -1,6 +1,7 @@
 //! The points of the average footprint, as all reports show them.
 
-use reuselens_locality::{Profile, ReuseTimes};
+use reuselens_locality::ReuseTimes;
+use reuselens_profile::Profile;
 
 /// Lengths of windows that the summary names.
 pub(crate) const DECADES: [u64; 4] = [100, 10_000, 1_000_000, 100_000_000];

@@ -1,7 +1,8 @@
 //! Misses in caches of objects that were weighed by their sizes, per request and per byte, for the
 //! summary and the page.
 
-use reuselens_locality::{ExactHistogram, Profile};
+use reuselens_locality::ExactHistogram;
+use reuselens_profile::Profile;
 use reuselens_units::Bytes;
 
 use crate::caches;

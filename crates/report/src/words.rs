@@ -1,7 +1,7 @@
 //! Facts of a profile as phrases, the same in every report: the command, the engine, the outcome,
 //! names of items.
 
-use reuselens_locality::{Dimension, EngineStep, Method, Outcome, Profile, Sharing, signal_name};
+use reuselens_profile::{Dimension, EngineStep, Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
 
 use crate::caches;

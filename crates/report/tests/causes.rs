@@ -1,7 +1,7 @@
 //! Phases, carried reuses, sharing and conflicts in a summary, on a page and in JSON.
 
 use crate::common::{matmul, parsed};
-use reuselens_locality::*;
+use reuselens_profile::*;
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 use reuselens_units::Bytes;
 use serde_json::{Value, json as value};

@@ -1,16 +1,15 @@
 //! Conflict misses: a walk down the columns of a matrix against one along its rows, and how wide
 //! tables of names are.
 
-use crate::common::{self, Recorder, context, empty, frame, machine, site};
-use reuselens_locality::{
-    Causes, Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
-    SetCache,
-};
+use reuselens_locality::{ExactHistogram, Histogram, SetAssociative};
+use reuselens_profile::{Causes, Dimension, Object, ObjectKind, Profile, SetCache};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff,
     diff_json, grouped, page, summary,
 };
 use reuselens_units::Distance;
+
+use crate::common::{self, Recorder, context, empty, frame, machine, site};
 
 /// Rows of the matrix: few enough for all lines of a column to fit into a cache of 512 lines, and
 /// too many for its sets of 8.

@@ -2,7 +2,7 @@
 //! orders, and of unequal numbers of accesses.
 
 use crate::common::matmul;
-use reuselens_locality::*;
+use reuselens_profile::*;
 use reuselens_report::{CompareOptions, DiffOptions, ProfileVariant, compare, diff, diff_json};
 use reuselens_units::Bytes;
 use serde_json::Value;

@@ -1,15 +1,15 @@
 //! JSON, CSV and Parquet: what other programs read.
 
-use crate::common;
-
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use reuselens_locality::{Dimension, Profile};
+use reuselens_profile::{Dimension, Profile};
 use reuselens_report::{
     Bins, JsonOptions, curve_svg, groups_csv, groups_parquet, histogram_csv, json,
 };
 use reuselens_units::{Bytes, Distance, Granularity};
 use serde_json::Value;
+
+use crate::common;
 
 fn all(bins: Bins) -> JsonOptions {
     JsonOptions {

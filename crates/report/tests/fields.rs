@@ -1,8 +1,9 @@
 //! Fields of objects in a summary, on a page and in JSON.
 
-use crate::common::{matmul, parsed, words_from};
-use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile, TypeOrigin};
+use reuselens_profile::{Causes, DataLayout, ElementUse, LayoutField, Profile, TypeOrigin};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
+
+use crate::common::{matmul, parsed, words_from};
 
 /// A profile with causes: object 1 has elements of 16 bytes, of this type.
 fn profile(layout: Option<DataLayout>) -> Profile {

@@ -1,21 +1,19 @@
 //! The pages: well formed, complete, small, and with the same numbers as the library.
 
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use reuselens_locality::{
-    Context, Dimension, FineHistogram, PathDistances, PathProfile, PathShares, PathSite,
-    PatternBins, Profile,
-};
+use reuselens_locality::{FineHistogram, PathShares, PatternBins};
+use reuselens_profile::{Context, Dimension, PathDistances, PathProfile, PathSite, Profile};
 use reuselens_report::{
     CompareOptions, HtmlOptions, JsonOptions, ProfileVariant, TextOptions, compare, json, page,
     summary,
 };
 use reuselens_testing::has;
 use reuselens_units::{Bytes, Distance, Granularity};
+
+use crate::common;
 
 /// Elements without an end tag.
 const VOID: [&str; 5] = ["meta", "input", "br", "path", "circle"];

@@ -1,10 +1,11 @@
 //! Bytes used of lines in a summary, on a page and in JSON.
 
-use crate::common::{matmul, parsed, words_from};
-use reuselens_locality::{Causes, Profile, SampledUse};
+use reuselens_profile::{Causes, Profile, SampledUse};
 use reuselens_report::{HtmlOptions, TextOptions, page, summary};
 use reuselens_units::Bytes;
 use serde_json::{Value, json};
+
+use crate::common::{matmul, parsed, words_from};
 
 /// A profile with causes: fills of two objects, of which a quarter and all bytes were used.
 fn profile(sample: Option<f64>) -> Profile {

@@ -1,15 +1,15 @@
 //! Plans with phases, lifetimes and footprints, as text, JSON and page.
 
-use crate::common;
-
-use reuselens_locality::{
-    Cell, ContextFootprint, FineHistogram, Frame, Lifetime, Object, ObjectKind, ObjectPart,
-    PlacementData, Profile,
-};
+use reuselens_locality::FineHistogram;
 use reuselens_placement::{MemoryMachine, Objective, PlacementPlan, PlanOptions, plan};
+use reuselens_profile::{
+    Cell, ContextFootprint, Frame, Lifetime, Object, ObjectKind, ObjectPart, PlacementData, Profile,
+};
 use reuselens_report::{PlacementReport, placement_json, placement_page, placement_text};
 use reuselens_units::{Bytes, Distance};
 use serde_json::Value;
+
+use crate::common;
 
 const MACHINE: &str = r#"
 name = "near and far <memory>"

@@ -1,16 +1,17 @@
 //! The terminal forms, as people see them.
 
-use crate::common;
-
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reuselens_locality::{Cache, ContextFootprint, Dimension, ExactHistogram, Profile, Sharing};
+use reuselens_locality::ExactHistogram;
+use reuselens_profile::{Cache, ContextFootprint, Dimension, Profile, Sharing};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff, page,
     summary,
 };
 use reuselens_units::{Bytes, Distance, Granularity};
+
+use crate::common;
 
 #[test]
 fn summary_fits_on_a_screen() {

@@ -1,10 +1,11 @@
 //! Reuse times, footprints, forward distances and bounded history, where they are shown.
 
-use crate::common;
-
-use reuselens_locality::{Dimension, Profile, ReuseTimeCounts};
+use reuselens_locality::ReuseTimeCounts;
+use reuselens_profile::{Dimension, Profile};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 use serde_json::Value;
+
+use crate::common;
 
 /// With everything measured: a trace that goes over 32 items again and again, and forward distances
 /// that are the backward ones.

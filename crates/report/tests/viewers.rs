@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use reuselens_locality::{CacheSize, Dimension, Profile};
+use reuselens_profile::{CacheSize, Dimension, Profile};
 use reuselens_report::Viewer;
 use reuselens_units::Bytes;
 

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{Cell, KeyedHistograms, Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_locality::KeyedHistograms;
+use reuselens_profile::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Options};
-use reuselens_locality::{
-    Causes, Cell, CodeScope, Element, ElementTypes, ExactHistogram, FineHistogram, Machine, Method,
-    Outcome, Profile, ProfiledThread, Sharing, Warning,
+use reuselens_locality::{ExactHistogram, FineHistogram};
+use reuselens_profile::{
+    Causes, Cell, CodeScope, Element, ElementTypes, Machine, Method, Outcome, Profile,
+    ProfiledThread, Sharing, Warning,
 };
 use reuselens_symbols::Loader;
 use reuselens_trace::{

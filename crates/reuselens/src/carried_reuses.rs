@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_causes::{CarriedCounts, CarriedPair, CellPlace};
-use reuselens_locality::{CarriedReuse, Carrier, Causes, MissScope};
+use reuselens_profile::{CarriedReuse, Carrier, Causes, MissScope};
 
 /// Puts the reuses into `causes`, with the names of their scopes. Equal scopes, as of several
 /// processes, become one. Without basic blocks scopes are not known, and there are no reuses.

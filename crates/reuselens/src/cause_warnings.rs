@@ -1,6 +1,6 @@
 //! What is not known of why accesses miss.
 
-use reuselens_locality::{Causes, ObjectKind, Profile, UnlistedPairs, Warning};
+use reuselens_profile::{Causes, ObjectKind, Profile, UnlistedPairs, Warning};
 use reuselens_units::grouped;
 
 use crate::counts;

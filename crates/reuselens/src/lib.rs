@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`analyze`] takes any [`Source`](reuselens_trace::Source) to a
-//! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct
+//! [`Profile`](reuselens_profile::Profile) in one pass, in memory that grows with the distinct
 //! items and not with the length of the trace; [`analyze_segmented`] reads a file in parts, on
 //! several threads. [`shard`] does the same in pieces that run apart.
 //! [`record`] writes a source to a trace file instead.
@@ -68,6 +68,7 @@ pub use reuselens_formats as formats;
 pub use reuselens_hugepages as hugepages;
 pub use reuselens_io as io;
 pub use reuselens_locality as locality;
+pub use reuselens_profile as profile;
 pub use reuselens_rltrace as rltrace;
 pub use reuselens_trace as trace;
 pub use reuselens_units as units;

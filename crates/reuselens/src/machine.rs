@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use reuselens_locality::{Cache, CacheKind, Machine};
+use reuselens_profile::{Cache, CacheKind, Machine};
 use reuselens_units::Bytes;
 
 /// The variable with the folder in which `/proc/cpuinfo` and sysfs are looked for, for tests:

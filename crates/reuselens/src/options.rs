@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::{DataFilter, Kinds, NamesMode, PlacementOptions};
-use reuselens_locality::{PlacementData, Sharing};
+use reuselens_profile::{PlacementData, Sharing};
 use reuselens_trace::Source;
 use reuselens_units::{Bytes, Granularity};
 
@@ -97,7 +97,7 @@ pub struct AnalysisOptions {
     /// both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,
     /// Whether to record why accesses miss, and in which cache: its size.
-    /// [`Machine::default_cause_cache`](reuselens_locality::Machine::default_cause_cache) is a
+    /// [`Machine::default_cause_cache`](reuselens_profile::Machine::default_cause_cache) is a
     /// choice. Takes two to three times the time, and 57 to 85 bytes per distinct item: 24 to 48
     /// for its number, 16 for the use of its line, 16 for its last access where there are basic
     /// blocks, 1 for phases, 4 where there are several threads; up to twice that while a table has

@@ -1,6 +1,7 @@
 //! What is less than it seems of paths.
 
-use reuselens_locality::{PathProfile, PathShares, Warning};
+use reuselens_locality::PathShares;
+use reuselens_profile::{PathProfile, Warning};
 
 /// What is less than it seems of paths.
 pub(crate) fn warnings(paths: &PathProfile) -> Option<Warning> {

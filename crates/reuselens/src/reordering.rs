@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_distance::{CountingTree, Engine};
-use reuselens_locality::{ExactHistogram, KeyedHistograms, Method, Profile};
+use reuselens_locality::{ExactHistogram, KeyedHistograms};
 use reuselens_predict::{Statements, TooMany, keeps_dependences, reuse_driven};
+use reuselens_profile::{Method, Profile};
 use reuselens_symbols::Loader;
 use reuselens_trace::{Block, Kind, Source, Step};
 use reuselens_units::{Distance, Granularity};

@@ -1,7 +1,7 @@
 //! [`RowCells`]: the cell of each row of a block, for callers that change the order of accesses.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::Machine;
+use reuselens_profile::Machine;
 use reuselens_trace::{Block, Event, Kind, Row, Source};
 use reuselens_units::Granularity;
 

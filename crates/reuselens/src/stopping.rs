@@ -1,7 +1,7 @@
 //! Analyses that end before their trace does: why, and what the reader of the report is told.
 
 use reuselens_hugepages::OutOfMemory;
-use reuselens_locality::{Outcome, Warning, signal_name};
+use reuselens_profile::{Outcome, Warning, signal_name};
 use reuselens_trace::TraceError;
 use reuselens_units::{Bytes, counted};
 

@@ -9,7 +9,8 @@
 use reuselens_distance::WeightedTree;
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_io::FileError;
-use reuselens_locality::{ExactHistogram, Machine};
+use reuselens_locality::ExactHistogram;
+use reuselens_profile::Machine;
 use reuselens_trace::{Block, Projection, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
@@ -50,7 +51,7 @@ pub(crate) fn check(source: &mut dyn Source, options: &AnalysisOptions) -> Resul
 /// # Errors
 /// [`Error::Together`].
 pub(crate) fn check_options(options: &AnalysisOptions) -> Result<(), Error> {
-    let shared = options.sharing == reuselens_locality::Sharing::Shared;
+    let shared = options.sharing == reuselens_profile::Sharing::Shared;
     let refused = [
         (options.engine != "auto", "--engine"),
         (!shared, "--sharing"),

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 
 use common::{Made, What};
 use reuselens::attribute::Kinds;
-use reuselens::locality::{Profile, Sharing};
+use reuselens::profile::{Profile, Sharing};
 use reuselens::trace::{Kind, Row};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze, check};
@@ -197,7 +197,7 @@ fn a_sample_bounds_the_bytes_used_and_warns_of_what_is_not_known() {
         analyze(&mut long_program(), vec![], options, &mut |_| {}).unwrap()
     };
     let sums = |profile: &Profile| {
-        let mut sum = reuselens::locality::CellCauses::default();
+        let mut sum = reuselens::profile::CellCauses::default();
         (profile.cells.iter()).for_each(|cell| sum.merge(&cell.causes));
         sum
     };
@@ -308,7 +308,7 @@ fn foreign_traces_warn_of_what_is_not_known() {
         let message = &profile.warnings[0].message;
         let says = [instructions, data, threads].map(|part| message.contains(part));
         assert_eq!(says, unknown, "{format}: {message}");
-        let mut sum = reuselens::locality::CellCauses::default();
+        let mut sum = reuselens::profile::CellCauses::default();
         (profile.cells.iter()).for_each(|cell| sum.merge(&cell.causes));
         assert_eq!(
             (sum.fills, sum.used_bytes),

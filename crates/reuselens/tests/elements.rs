@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Made, What};
-use reuselens::locality::{Dimension, Profile};
+use reuselens::profile::{Dimension, Profile};
 use reuselens::trace::{Block, Kind, Row};
 use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, analyze};

@@ -3,7 +3,8 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens::locality::{ExactHistogram, FineHistogram, Profile};
+use reuselens::locality::{ExactHistogram, FineHistogram};
+use reuselens::profile::Profile;
 use reuselens::shard::{Part, Piece, TraceIdentity, analyze_shard, finish};
 use reuselens::trace::{
     Block, Event, Kind, Process, Projection, Row, Source, Step, Thread, TraceError,

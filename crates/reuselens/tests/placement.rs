@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens::locality::{ContextFootprint, Dimension, PlacementData, Profile};
+use reuselens::profile::{ContextFootprint, Dimension, PlacementData, Profile};
 use reuselens::trace::{
     Block, Event, Kind, Process, Projection, Row, Source, Step, Thread, TraceError,
 };

@@ -5,16 +5,16 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::{Made, What, Who, options, refusal};
 use reuselens::distance::generate::Random;
 use reuselens::engines::by_name;
 use reuselens::formats;
 use reuselens::io::Input;
-use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};
+use reuselens::locality::{ExactHistogram, FineHistogram, ReuseTimes};
+use reuselens::profile::{Outcome, Profile, Sharing};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::units::{Bytes, Distance};
 use reuselens::{AnalysisOptions, Error, analyze};
-
-use common::{Made, What, Who, options, refusal};
 
 impl Made {
     /// Threads that run in turn, by chance; some of their items are their own, some are of all.
@@ -82,7 +82,7 @@ fn oracle(trace: &Made) -> (ExactHistogram, BTreeMap<u64, FineHistogram>) {
 
 fn by_instruction(
     profile: &Profile,
-    of: impl Fn(&reuselens::locality::Cell) -> FineHistogram,
+    of: impl Fn(&reuselens::profile::Cell) -> FineHistogram,
 ) -> BTreeMap<u64, FineHistogram> {
     let mut each: BTreeMap<u64, FineHistogram> = BTreeMap::new();
     for cell in &profile.cells {

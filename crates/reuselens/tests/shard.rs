@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use reuselens::distance::generate::{Generator, Jacobi, Loop, Random, Uniform, Zipf};
 use reuselens::distance::{CountingTree, Engine};
 use reuselens::io::FileError;
-use reuselens::locality::{ExactHistogram, Profile};
+use reuselens::locality::ExactHistogram;
+use reuselens::profile::Profile;
 use reuselens::shard::{
     Part, PartError, Piece, TraceIdentity, analyze_shard, finish, histogram_parallel, merge,
 };

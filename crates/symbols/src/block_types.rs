@@ -20,7 +20,7 @@ use std::sync::Arc;
 use reuselens_attribute::known_names::allocates_by_name;
 use reuselens_attribute::known_names::{is_library_frame, is_system_module};
 use reuselens_attribute::{AccessedType, BlockTypes, SymbolSource};
-use reuselens_locality::{DataLayout, Frame};
+use reuselens_profile::{DataLayout, Frame};
 use reuselens_trace::Module;
 
 use super::Loader;

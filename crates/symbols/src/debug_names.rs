@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use object::{Object, ObjectSection};
 use reuselens_attribute::Variable;
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 use reuselens_workers::{Worker, spawn};
 
 use super::source_frames::{ExactPaths, SourceFrame, source_frames};

@@ -9,7 +9,7 @@ use reuselens_attribute::{
     BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSource, Variable,
 };
 use reuselens_io::{path_of, read_object_file, text_of_bytes};
-use reuselens_locality::{Frame, Warning};
+use reuselens_profile::{Frame, Warning};
 use reuselens_trace::{Kind, Module};
 use reuselens_units::Bytes;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gimli::UnitOffset;
 use reuselens_io::text_of_bytes;
-use reuselens_locality::{DataLayout, Frame};
+use reuselens_profile::{DataLayout, Frame};
 
 use super::frames::Debug;
 use super::layouts::Layouts;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use gimli::{Reader as _, ReaderOffset, UnitOffset};
 use reuselens_io::{text_of, text_of_bytes};
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 
 use super::exact_names::path;
 use super::frames::Debug;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use reuselens_io::{open_regular_file, path_of, text_of_bytes};
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 
 use super::statements;
 

@@ -3,7 +3,7 @@
 //! C, C++ and Fortran; by patterns, without a parser. What a statement does not show clearly is not
 //! named.
 
-use reuselens_locality::DataLayout;
+use reuselens_profile::DataLayout;
 
 /// Lines before and after a line that a statement may have.
 const MORE_LINES: usize = 3;

@@ -2,7 +2,7 @@
 
 use reuselens_attribute::known_names::file_name;
 use reuselens_attribute::listed;
-use reuselens_locality::Warning;
+use reuselens_profile::Warning;
 use reuselens_trace::Module;
 
 /// A module whose file gives no names.

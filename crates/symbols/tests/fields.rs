@@ -4,7 +4,7 @@ use std::path::Path;
 
 use object::{Object, ObjectSymbol};
 use reuselens_attribute::SymbolSource;
-use reuselens_locality::DataLayout;
+use reuselens_profile::DataLayout;
 use reuselens_symbols::Loader;
 
 use crate::compiled::{CPP_COMPILERS, build, module, with_each, with_each_damage};

@@ -1,6 +1,6 @@
 //! Any text, read as the body of a profile: what is read can be merged and shown.
 
-use reuselens::locality::{Framed, Profile};
+use reuselens::profile::{Framed, Profile};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, Viewer, json, page, summary};
 
 /// The form of a profile's file.

@@ -9,11 +9,12 @@ pub const NAME: &str = "io";
 pub const WHY: &str = "the cores are pure values and functions, so that anyone can use them anywhere; only the command line talks";
 
 /// Crates without input and output.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "units",
     "trace",
     "distance",
     "locality",
+    "profile",
     "attribute",
     "predict",
     "report",

@@ -1,6 +1,6 @@
 //! [`StructureUse`]: which fields of an object's elements are used while they are in the cache.
 
-use reuselens_locality::{DataLayout, ElementUse, FieldUse, LayoutField};
+use reuselens_profile::{DataLayout, ElementUse, FieldUse, LayoutField};
 
 use super::total;
 

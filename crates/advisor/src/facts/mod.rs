@@ -5,9 +5,10 @@ mod places;
 mod reuses;
 mod same_objects;
 
-use reuselens_locality::{
-    Cache, Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind,
-    Profile, RunPhases, ShortPaths,
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{
+    Cache, Causes, Cell, CellCauses, DataLayout, ElementUse, Object, ObjectKind, Profile,
+    RunPhases, ShortPaths,
 };
 use reuselens_units::Bytes;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use reuselens_advice::FindingPlace;
-use reuselens_locality::{Cell, Context, Frame, Site};
+use reuselens_profile::{Cell, Context, Frame, Site};
 
 use super::MissFacts;
 

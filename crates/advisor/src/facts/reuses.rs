@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{
-    Carrier, Cell, CellCauses, FineHistogram, MissScope, ObjectKind, ScopeKind,
-};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{Carrier, Cell, CellCauses, MissScope, ObjectKind, ScopeKind};
 use reuselens_units::grouped;
 
 use super::{MissFacts, total};

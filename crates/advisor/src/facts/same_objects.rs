@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_locality::{ElementUse, Object, ObjectKind, Profile};
+use reuselens_profile::{ElementUse, Object, ObjectKind, Profile};
 
 use super::total;
 

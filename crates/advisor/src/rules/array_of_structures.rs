@@ -1,7 +1,7 @@
 //! Arrays of structures of which one field at a time is used.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::FieldUse;
+use reuselens_profile::FieldUse;
 use reuselens_units::{grouped, percent, ratio_percent};
 
 use super::{cost, is_much_of_run, list, part};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::{SharedData, SharedEnd};
+use reuselens_profile::{SharedData, SharedEnd};
 use reuselens_units::{counted, grouped, percent};
 
 use super::{cost_of, part};

@@ -1,7 +1,7 @@
 //! Structures with fields that are hardly ever used beside those that are.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::FieldUse;
+use reuselens_profile::FieldUse;
 use reuselens_units::{counted, grouped, percent, ratio_percent};
 
 use super::{array_of_structures, cost, is_much_of_run, list, part};

@@ -18,7 +18,7 @@ mod streaming;
 pub(crate) use mixed_fields::most_saved;
 
 use reuselens_advice::{Cost, Finding, FindingRule};
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, regularity};
 use crate::need::Need::{

@@ -1,7 +1,7 @@
 //! Nodes that are scattered over memory and linked by pointers.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::ObjectKind;
+use reuselens_profile::ObjectKind;
 use reuselens_units::{grouped, percent, ratio_percent};
 
 use super::{cost, part};

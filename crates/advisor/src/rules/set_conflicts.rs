@@ -1,7 +1,7 @@
 //! Lines that compete for a few sets of a cache.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::{Cell, SetCache};
+use reuselens_profile::{Cell, SetCache};
 use reuselens_units::{Bytes, grouped, percent, ratio_percent};
 
 use super::{cost_of, misses_often};

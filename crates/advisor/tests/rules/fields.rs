@@ -1,7 +1,7 @@
 //! Rules about fields and nodes.
 
 use reuselens_advice::Confidence;
-use reuselens_locality::{ElementUse, ObjectKind};
+use reuselens_profile::{ElementUse, ObjectKind};
 
 use crate::support::{Accesses, Sketch};
 

@@ -1,6 +1,7 @@
 //! Rules about what carries a reuse.
 
-use reuselens_locality::{Carrier, FineHistogram, ObjectKind, ScopeKind};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{Carrier, ObjectKind, ScopeKind};
 use reuselens_units::Distance;
 
 use crate::support::{Accesses, FAR, LINES, Sketch};

@@ -1,6 +1,6 @@
 //! Rules about caches, pages and blocks of memory.
 
-use reuselens_locality::{ObjectKind, ObjectPart, PlacementData, SetCache};
+use reuselens_profile::{ObjectKind, ObjectPart, PlacementData, SetCache};
 use reuselens_units::{Bytes, Distance, Granularity};
 
 use crate::support::{Accesses, LINES, Sketch};

@@ -1,7 +1,7 @@
 //! The registry, and what profiles lack.
 
 use reuselens_advisor::rules;
-use reuselens_locality::{Context, Frame, Profile, Sharing, Warning};
+use reuselens_profile::{Context, Frame, Profile, Sharing, Warning};
 use reuselens_units::Granularity;
 
 use crate::support::{Accesses, Sketch};
@@ -178,10 +178,10 @@ fn library_code_is_named_by_its_call() {
     };
     sketch.accesses(site, object, accesses).context = 4;
     sketch.0.machine.caches.truncate(1);
-    let context = |parent, function: &str, line| reuselens_locality::Context {
+    let context = |parent, function: &str, line| reuselens_profile::Context {
         parent,
         function: function.to_owned(),
-        call: reuselens_locality::Frame {
+        call: reuselens_profile::Frame {
             file: "/src/a.c".to_owned(),
             line,
             ..Default::default()

@@ -1,7 +1,7 @@
 //! Profiles made by hand: a few sites, objects and cells with the counts that a rule looks at.
 
 use reuselens_advisor::{MissAdvice, advise};
-use reuselens_locality::{
+use reuselens_profile::{
     Cache, CacheKind, CarriedReuse, Carrier, Causes, Cell, CellCauses, DataLayout, ElementUse,
     Frame, LayoutField, Machine, Method, MissScope, Object, ObjectKind, Profile, ProfiledThread,
     ScopeKind, Site,

@@ -1,7 +1,7 @@
 //! Rules about threads.
 
 use reuselens_advice::Confidence;
-use reuselens_locality::{Context, SharedData, SharedEnd};
+use reuselens_profile::{Context, SharedData, SharedEnd};
 
 use crate::support::{Accesses, Sketch};
 

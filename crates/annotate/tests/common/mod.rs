@@ -8,7 +8,7 @@ use std::process::Command;
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language, RunTimeFiles};
 use reuselens::capture::{Capture, Launch, Running};
-use reuselens::locality::{Dimension, Object, Profile};
+use reuselens::profile::{Dimension, Object, Profile};
 use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, analyze};
 
@@ -93,7 +93,7 @@ pub fn elements(profile: &Profile, name: &str) -> Vec<(u64, u64)> {
     let object = object(profile, name);
     // An access counts once for each item that it touches.
     let touches = (object.element_bytes / profile.granularity.bytes()).max(1);
-    let count = |element: &reuselens::locality::Element| element.accesses / touches;
+    let count = |element: &reuselens::profile::Element| element.accesses / touches;
     object
         .elements
         .iter()

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reuselens_locality::{DataLayout, ElementUse};
+use reuselens_profile::{DataLayout, ElementUse};
 
 use super::fit::{Fit, are_in_one_array, extends, fit, has_one_place, is_link};
 use super::{ALIGNMENTS, Ballot, Class, HEAD, MAX_EARLIER, MAX_START, with_stride};

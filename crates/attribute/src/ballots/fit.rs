@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use reuselens_locality::{DataLayout, LayoutField};
+use reuselens_profile::{DataLayout, LayoutField};
 
 use crate::known_names::is_library_type;
 use crate::symbols::AccessedType;

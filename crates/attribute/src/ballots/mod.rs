@@ -16,7 +16,7 @@ mod fit;
 
 use std::sync::Arc;
 
-use reuselens_locality::{DataLayout, ElementUse, TypeOrigin};
+use reuselens_profile::{DataLayout, ElementUse, TypeOrigin};
 
 use crate::symbols::AccessedType;
 

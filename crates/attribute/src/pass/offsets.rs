@@ -1,6 +1,6 @@
 //! The offset of an access in its element, if the options ask for it.
 
-use reuselens_locality::NO_OFFSET;
+use reuselens_profile::NO_OFFSET;
 
 use super::Pass;
 use crate::ballots::{ElementPlacement, HEAD};

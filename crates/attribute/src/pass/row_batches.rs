@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use reuselens_locality::NO_OFFSET;
+use reuselens_profile::NO_OFFSET;
 use reuselens_trace::Kind;
 
 use super::Pass;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reuselens_locality::{FileOffset, Frame};
+use reuselens_profile::{FileOffset, Frame};
 
 use super::Resolver;
 use crate::cells::CellKey;

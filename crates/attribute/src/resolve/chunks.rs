@@ -4,7 +4,7 @@
 //! sizes. The largest size is then that of all: smaller chunks are in larger ones
 //! ([`crate::chunks`]).
 
-use reuselens_locality::{Lifetime, Object, ObjectPart};
+use reuselens_profile::{Lifetime, Object, ObjectPart};
 
 use super::{NamedObject, Resolver};
 use crate::cells::CellKey;

@@ -1,6 +1,6 @@
 //! Names of calling contexts. Functions that compilers inlined become contexts of their own.
 
-use reuselens_locality::{Context, Frame};
+use reuselens_profile::{Context, Frame};
 
 use super::Resolver;
 use crate::places::CodePlace;

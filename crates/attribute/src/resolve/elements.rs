@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reuselens_locality::{DataLayout, ElementTypes, TypeOrigin};
+use reuselens_profile::{DataLayout, ElementTypes, TypeOrigin};
 
 use super::Resolver;
 use crate::ballots::BallotOutcome;

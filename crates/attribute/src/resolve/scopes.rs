@@ -1,6 +1,6 @@
 //! Names of scopes: where loops and functions are in the source.
 
-use reuselens_locality::{CodeScope, Frame, MissScope, ScopeKind};
+use reuselens_profile::{CodeScope, Frame, MissScope, ScopeKind};
 
 use super::Resolver;
 use crate::places::CodePlace;

@@ -1,6 +1,6 @@
 //! Footprints and entries of calling contexts, as these are named at the end.
 
-use reuselens_locality::ContextFootprint;
+use reuselens_profile::ContextFootprint;
 
 use super::Resolver;
 use crate::footprints::{Leaf, count_items};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reuselens_locality::DataLayout;
+use reuselens_profile::DataLayout;
 use reuselens_trace::Module;
 
 use super::Shared;

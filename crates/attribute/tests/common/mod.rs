@@ -10,7 +10,7 @@ use reuselens_attribute::{
     AccessedType, Attributor, BlockTypes, Columns, FrameLayout, FrameLayouts, Function,
     LocalVariable, Options, StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
-use reuselens_locality::{DataLayout, Frame, Object};
+use reuselens_profile::{DataLayout, Frame, Object};
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Thread, ThreadId,
 };
@@ -431,7 +431,7 @@ impl Finished {
     }
 
     /// The object of this name.
-    pub fn object(&self, name: &str) -> &reuselens_locality::Object {
+    pub fn object(&self, name: &str) -> &reuselens_profile::Object {
         let found = self
             .tables
             .objects

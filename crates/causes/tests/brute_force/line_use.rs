@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_causes::{CauseOptions, NO_OFFSET};
-use reuselens_locality::CellCauses;
+use reuselens_profile::CellCauses;
 
 use crate::random_trace::RandomTrace;
 use crate::{cases, count};
@@ -107,7 +107,7 @@ fn element_uses(trace: &RandomTrace, options: &CauseOptions) -> BTreeMap<u32, Ve
 fn bytes_of_elements_follow_from_the_offset_of_the_access_that_made_a_fill() {
     for (trace, options) in cases() {
         let (_, causes) = count(&trace, &options, 1);
-        let of_object = |element: &reuselens_locality::ElementUse| {
+        let of_object = |element: &reuselens_profile::ElementUse| {
             let bytes = 0..element.accesses.len();
             let byte = |at: usize| {
                 let columns = [

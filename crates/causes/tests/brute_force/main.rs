@@ -10,7 +10,7 @@ mod sharing;
 
 use random_trace::{Random, RandomTrace};
 use reuselens_causes::{CauseCounts, CauseOptions};
-use reuselens_locality::{Causes, CellCauses, SetCache};
+use reuselens_profile::{Causes, CellCauses, SetCache};
 use reuselens_units::{Bytes, Granularity};
 
 /// Traces that are tried.

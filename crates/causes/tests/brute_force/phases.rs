@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
-use reuselens_locality::{ObjectMisses, RunPhases};
+use reuselens_profile::{ObjectMisses, RunPhases};
 use reuselens_units::{Bytes, Distance};
 
 use crate::random_trace::RandomTrace;

@@ -2,7 +2,7 @@
 
 use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
 use reuselens_distance::{CountingTree, Engine, ItemSample};
-use reuselens_locality::{Causes, CellCauses};
+use reuselens_profile::{Causes, CellCauses};
 use reuselens_units::{Bytes, Distance};
 
 use crate::random_trace::Random;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_causes::NO_OFFSET;
-use reuselens_locality::{SharedData, SharedEnd};
+use reuselens_profile::{SharedData, SharedEnd};
 
 use crate::random_trace::RandomTrace;
 use crate::{cases, count};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use reuselens_locality::ScopeKind;
+use reuselens_profile::ScopeKind;
 
 use crate::programs::Step;
 

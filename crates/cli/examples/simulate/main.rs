@@ -28,7 +28,7 @@ use std::path::Path;
 
 use memory::{Clock, Memory};
 use ranks::rank_correlation;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens_placement::{CandidateOptions, candidates};
 use rules::judged;
 use traffic::{Traffic, traffic};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reuselens::locality::LocalityChange;
+use reuselens::profile::LocalityChange;
 use reuselens::units::shown_json;
 use reuselens_report::{Checked, check_json, check_markdown, check_text};
 

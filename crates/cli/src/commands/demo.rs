@@ -11,7 +11,7 @@ use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language};
 use reuselens::capture::{Launch, Running};
 use reuselens::io::{AtomicFile, command_error};
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::units::Granularity;
 use reuselens_report::{CompareOptions, ProfileVariant, ShownProfile};
 

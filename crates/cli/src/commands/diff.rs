@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reuselens::io::AtomicFile;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens_report::{Checked, CompareOptions, ProfileVariant, check_text};
 
 use crate::exit::{Outcome, Usage};

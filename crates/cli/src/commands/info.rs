@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::formats::survey;
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use reuselens::locality::{CacheSize, CacheSpec, PatternRule, Profile, Warning};
+use reuselens::locality::PatternRule;
+use reuselens::profile::{CacheSize, CacheSpec, Profile, Warning};
 use reuselens::units::shown_json;
 use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape};
 use reuselens_report::Forecast;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use reuselens::AnalysisOptions;
 use reuselens::capture::{Launch, Running};
 use reuselens::io::text_of;
-use reuselens::locality::{Outcome, Profile, Warning, signal_name};
+use reuselens::profile::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 use reuselens_cuda::python_name;
 use reuselens_cuda_driver::DriverDevice;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::io::{path_of, text_of};
-use reuselens::locality::Profile;
+use reuselens::profile::Profile;
 use reuselens::units::counted;
 use reuselens_report::{ShownProfile, Viewer};
 

@@ -26,7 +26,7 @@ impl PathTable {
     /// cells out of the list.
     ///
     /// Cost: linear in pairs and bins, and a sort of the nodes. Memory: 40 bytes a pair, 4 a bin.
-    pub(crate) fn for_each_site(&self, length: u32, mut each: impl FnMut(&mut Vec<PathCell>)) {
+    pub fn for_each_site(&self, length: u32, mut each: impl FnMut(&mut Vec<PathCell>)) {
         let overflow_bins = self.overflow_bins.by_owner(self.pairs);
         let entries = sorted_by_site(self.entries(length));
         let mut cells = Vec::new();

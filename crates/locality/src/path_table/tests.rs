@@ -1,11 +1,13 @@
 //! Paths of every length against their definition; tables that are too small, cut or merged.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::PatternBins;
 use crate::histogram::Histogram;
-use proptest::prelude::*;
-use std::cell::Cell;
-use std::collections::BTreeMap;
 
 thread_local! {
     /// Steps along the lists of tables of this thread.
@@ -345,7 +347,7 @@ fn colliding_blocks_are_spread() {
         let mut table = PathTable::new(1 << 20);
         table.key = key.unwrap_or(table.key);
         // Paths are of the greatest length, and have no outcomes.
-        let path = u64::from(LONGEST) << 32;
+        let path = u64::from(Path::LONGEST) << 32;
         STEPS.set(0);
         for at in 0..4000_u64 {
             let block = (at.wrapping_mul(inverse) ^ path).wrapping_mul(inverse);

@@ -1,6 +1,6 @@
 //! Profiles that are written by hand.
 
-use reuselens_locality::{Outcome, Profile, ProfiledThread};
+use reuselens_profile::{Outcome, Profile, ProfiledThread};
 use reuselens_units::Granularity;
 
 /// A profile of a run with as many threads, of one site, an unknown object and the root of the

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
+use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, error};
+use reuselens_profile::Profile;
 
 use super::{
     CacheForecast, Check, PredictOptions, Prediction, PredictionSizes, forecasts, levels::levels,

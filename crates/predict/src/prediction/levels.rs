@@ -1,7 +1,8 @@
 //! [`CacheLevel`]: the caches for which misses are predicted, which are those of the machine and
 //! one that the caller names.
 
-use reuselens_locality::{CacheSize, Machine, Profile, SetAssociative};
+use reuselens_locality::SetAssociative;
+use reuselens_profile::{CacheSize, Machine, Profile};
 
 use super::CacheForecast;
 use crate::program_prediction::ProgramPrediction;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{CarriedReuse, Carrier, total};
+use reuselens_locality::total;
+use reuselens_profile::{CarriedReuse, Carrier};
 
 use super::cause_table::{CauseNames, CauseTable, noticeable};
 use crate::caches;

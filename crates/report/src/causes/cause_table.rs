@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Causes, Dimension, MissScope, Profile, SharedEnd, ShortPaths, total};
+use reuselens_locality::total;
+use reuselens_profile::{Causes, Dimension, MissScope, Profile, SharedEnd, ShortPaths};
 
 use crate::html::{StackedTable, escape, with_code};
 use crate::numbers::noun;

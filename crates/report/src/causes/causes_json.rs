@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{CellCauses, Profile, SetCache};
+use reuselens_profile::{CellCauses, Profile, SetCache};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! The objects whose accesses are broken down by field, with the rows of their tables. Text, page
 //! and JSON have them in common.
 
-use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin, total};
+use reuselens_locality::total;
+use reuselens_profile::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin};
 
 use super::lines;
 use crate::numbers::{count, percent};

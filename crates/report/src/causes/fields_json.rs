@@ -1,6 +1,6 @@
 //! The field `fields` of a profile's JSON: fields of objects.
 
-use reuselens_locality::{Profile, TypeOrigin};
+use reuselens_profile::{Profile, TypeOrigin};
 use serde::Serialize;
 
 use super::fields;

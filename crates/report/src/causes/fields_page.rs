@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{FieldUse, Profile};
+use reuselens_profile::{FieldUse, Profile};
 
 use super::fields::{self, HEADS, ObjectFields, UNKNOWN_TYPE};
 use crate::html::{escape, table};

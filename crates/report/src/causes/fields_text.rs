@@ -1,6 +1,6 @@
 //! Fields of objects in a summary.
 
-use reuselens_locality::{FieldUse, Profile};
+use reuselens_profile::{FieldUse, Profile};
 
 use super::fields::{self, HEADS, ObjectFields, UNKNOWN_TYPE};
 use crate::text::{Paint, TextColumn, heading, rows, wrap};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Causes, CellCauses, Profile, SampledUse};
+use reuselens_profile::{Causes, CellCauses, Profile, SampledUse};
 
 use crate::numbers::{count, ratio_percent};
 use crate::words;

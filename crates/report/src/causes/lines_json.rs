@@ -1,6 +1,6 @@
 //! The field `line_use` of a profile's JSON: bytes used of lines.
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 use serde::Serialize;
 
 use super::lines;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 
 use super::cause_table;
 use super::lines::{self, HEADS, ObjectLines, TITLE};

@@ -1,6 +1,6 @@
 //! Bytes used of lines in a summary.
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 
 use super::cause_table;
 use super::lines::{self, HEADS, TITLE};

@@ -24,7 +24,7 @@ pub(crate) use causes_json::CausesJson;
 pub(crate) use fields_json::FieldsJson;
 pub(crate) use lines_json::LinesJson;
 
-use reuselens_locality::{Causes, Profile, ScopeKind};
+use reuselens_profile::{Causes, Profile, ScopeKind};
 
 use crate::caches::Level;
 use crate::html::escape;

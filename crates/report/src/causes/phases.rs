@@ -1,6 +1,7 @@
 //! The phases of a run: the rows of their table, and a line over time in a summary.
 
-use reuselens_locality::{RunPhases, total};
+use reuselens_locality::total;
+use reuselens_profile::RunPhases;
 use reuselens_units::counted;
 
 use super::cause_table::{CauseNames, CauseTable};
@@ -30,7 +31,7 @@ pub(super) struct PhaseRow {
 /// The phases, if the run has any.
 pub(super) fn rows(names: &CauseNames<'_>) -> Vec<PhaseRow> {
     let run = &names.causes().phases;
-    let row = |(at, phase): (usize, &reuselens_locality::RunPhase)| {
+    let row = |(at, phase): (usize, &reuselens_profile::RunPhase)| {
         let own = run.intervals.iter().filter(|it| it.phase as usize == at);
         let (mut intervals, mut footprint) = (0_u64, 0_u64);
         for interval in own {

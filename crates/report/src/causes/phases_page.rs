@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{RunInterval, RunPhases, total};
+use reuselens_locality::total;
+use reuselens_profile::{RunInterval, RunPhases};
 use reuselens_units::Granularity;
 
 use super::cause_table::CauseNames;

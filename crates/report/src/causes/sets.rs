@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::Cell;
+use reuselens_profile::Cell;
 
 use super::cause_table::{CauseNames, CauseTable};
 use crate::numbers::{count, percent};

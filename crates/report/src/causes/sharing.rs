@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::SharedEnd;
+use reuselens_profile::SharedEnd;
 
 use super::cause_table::{CauseNames, CauseTable, noticeable};
 use crate::numbers::{count, percent};

@@ -1,6 +1,6 @@
 //! [`check_json`]: checked limits as JSON, schema `reuselens-check/1`.
 
-use reuselens_locality::{Certainty, Measured};
+use reuselens_profile::{Certainty, Measured};
 use serde::Serialize;
 
 use super::{Checked, CheckedLimit};

@@ -43,7 +43,7 @@ pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
 /// What it is compared with, and the profile.
 pub(super) fn both<'a>(
     checked: &Checked<'a>,
-) -> impl Iterator<Item = (&'static str, (&'a str, &'a reuselens_locality::Profile))> {
+) -> impl Iterator<Item = (&'static str, (&'a str, &'a reuselens_profile::Profile))> {
     let base = checked.base.map(|base| ("base", base));
     base.into_iter().chain([("profile", checked.profile)])
 }

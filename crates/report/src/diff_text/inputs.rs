@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Growth, HillGrowth, Profile};
+use reuselens_locality::{Growth, HillGrowth};
+use reuselens_profile::Profile;
 
 use super::DiffView;
 use crate::caches;

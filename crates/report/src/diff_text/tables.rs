@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, GroupChange, LocalityChange};
+use reuselens_profile::{Dimension, GroupChange, LocalityChange};
 
 use super::DiffView;
 use crate::conflicts;

@@ -1,8 +1,8 @@
 //! [`forecast_json`]: a prediction as JSON, schema `reuselens-predict/1`.
 
-use reuselens_locality::Warning;
 use reuselens_predict::{CacheForecast, GroupSeen, GroupSums, Intervals};
 use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses, PatternPrediction};
+use reuselens_profile::Warning;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 

@@ -8,11 +8,11 @@ mod pictures;
 mod sums;
 mod text;
 
-use reuselens_locality::Profile;
 use reuselens_predict::{Check, Prediction, Unpredictable};
+use reuselens_profile::Profile;
+use reuselens_units::grouped;
 
 use crate::caches;
-use reuselens_units::grouped;
 
 pub use html::forecast_page;
 pub use json::{FORECAST_SCHEMA, forecast_json};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_gpu_advisor::{Ledger, Origin};
-use reuselens_locality::{CacheSize, Dimension, FileOffset, Group, Grouping, ObjectKind};
+use reuselens_profile::{CacheSize, Dimension, FileOffset, Group, Grouping, ObjectKind};
 use serde_json::{Value, json};
 
 use super::{GpuRun, ShortNames};
@@ -295,7 +295,7 @@ impl HostOrigins {
     }
 }
 
-/// Where an object of the host is from, as [`Object::origins`](reuselens_locality::Object) has it.
+/// Where an object of the host is from, as [`Object::origins`](reuselens_profile::Object) has it.
 fn origin(ledger: &Ledger, number: u32) -> Option<Vec<FileOffset>> {
     let object = ledger.objects.get(number as usize)?;
     let place = |module: u32, address: u64| {

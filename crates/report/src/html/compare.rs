@@ -7,9 +7,8 @@ mod totals;
 
 use std::fmt::Write;
 
-use reuselens_locality::{
-    CacheSize, DifferenceError, Dimension, FineHistogram, LocalityChange, Profile,
-};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{CacheSize, DifferenceError, Dimension, LocalityChange, Profile};
 use serde_json::{Value, json};
 
 use super::escape::{escape, inline, paragraphs};

@@ -1,7 +1,8 @@
 //! The data of a page's script as JSON: tables of groups with their histograms, and the calling
 //! context tree, cut to a size that a page can have.
 
-use reuselens_locality::{Cell, Dimension, FineHistogram, Group, HistogramSum, Profile};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{Cell, Dimension, Group, HistogramSum, Profile};
 use serde_json::{Value, json};
 
 use super::scene::Scene;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Element, Object, total};
+use reuselens_locality::total;
+use reuselens_profile::{Element, Object};
 
 use super::escape::{escape, percent};
 use super::scene::Scene;

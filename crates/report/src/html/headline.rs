@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Warning;
+use reuselens_profile::Warning;
 use reuselens_units::Bytes;
 
 use super::escape::{escape, percent};

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Profile};
+use reuselens_profile::{CacheSize, Profile};
 
 use super::scene::Scene;
 use super::{
     curve, data, escape, footprint, headline, histogram, icicle, lessons, paths, source, tables,
     weights,
 };
-
 use crate::{ShownProfile, advice, causes};
 
 const STYLE: &str = include_str!("style.css");

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
-use reuselens_locality::{
-    Histogram, Path, PathProfile, PathSite, Pattern, PatternBin, PatternBins, total,
-};
+use reuselens_locality::{Histogram, Path, Pattern, PatternBin, PatternBins, total};
 use reuselens_predict::Merging;
+use reuselens_profile::{PathProfile, PathSite};
 
 use super::escape::percent;
 use super::page::picture;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{
-    CrossGroup, FineHistogram, Grouping, Log2Histogram, MissRatioCurve, Profile,
-};
+use reuselens_locality::{FineHistogram, Log2Histogram, MissRatioCurve};
+use reuselens_profile::{CrossGroup, Grouping, Profile};
 use reuselens_units::Granularity;
 
 use super::HtmlOptions;

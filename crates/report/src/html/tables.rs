@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Dimension;
+use reuselens_profile::Dimension;
 
 use super::data::{GroupRow, GroupTable};
 use super::elements;

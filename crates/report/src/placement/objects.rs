@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use reuselens_locality::{Frame, total};
+use reuselens_locality::total;
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, exact_size};
+use reuselens_profile::Frame;
 use reuselens_units::{Bytes, shown};
 
 use super::{PlacementReport, calls, reason, tier};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use reuselens_locality::Frame;
 use reuselens_placement::{ContextAdvice, ContextUse, Phase, PhaseVerdict, PlacementPlan};
+use reuselens_profile::Frame;
 use reuselens_units::counted;
 
 use super::calls;

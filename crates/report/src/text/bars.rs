@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Log2Histogram, Profile};
+use reuselens_locality::Log2Histogram;
+use reuselens_profile::Profile;
 
 use super::paint::{Paint, TextStyle, wrap};
 use crate::caches::{self, Level};

@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{PathShares, Profile};
+use reuselens_locality::PathShares;
+use reuselens_profile::Profile;
 
 use super::{Paint, TextColumn, TextStyle, rows, wrap};
 use crate::numbers::{count, percent};

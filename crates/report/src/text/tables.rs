@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, Group, Grouping, Profile};
+use reuselens_profile::{Dimension, Group, Grouping, Profile};
 use reuselens_units::shown;
 
 use super::TextOptions;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, Histogram, Profile, ReuseTimes};
+use reuselens_locality::{Histogram, ReuseTimes};
+use reuselens_profile::{Dimension, Profile};
 
 use super::paint::wrap;
 use crate::caches::Level;

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use reuselens_locality::{Dimension, Profile};
+use reuselens_profile::{Dimension, Profile};
 use reuselens_units::Items;
 
 use super::TextOptions;

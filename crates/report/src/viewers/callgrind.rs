@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 use reuselens_units::shown;
 
 use super::{CellStack, Cost, Stacks, add};

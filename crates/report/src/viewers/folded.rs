@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 use reuselens_units::shown;
 
 use super::{Cost, Stacks, add};

@@ -8,7 +8,7 @@ mod speedscope;
 
 use std::path::Path;
 
-use reuselens_locality::{CacheSize, Dimension, Frame, Profile, Site};
+use reuselens_profile::{CacheSize, Dimension, Frame, Profile, Site};
 
 use crate::caches::{self, Level};
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Profile, total};
+use reuselens_locality::total;
+use reuselens_profile::Profile;
 use reuselens_units::shown_json;
 use serde::Serialize;
 

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_locality::*;
+use reuselens_profile::*;
 use reuselens_units::{Bytes, Distance, Granularity};
 
 /// The JSON of a profile, with the options that it has by default.

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use reuselens_distance::{CountingTree, Engine, LookupBound, Simd};
-use reuselens_locality::{EngineStep, ExactHistogram};
+use reuselens_locality::ExactHistogram;
+use reuselens_profile::EngineStep;
 use reuselens_units::Bytes;
 
 use super::BenchError;

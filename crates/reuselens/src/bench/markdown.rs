@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::EngineStep;
+use reuselens_profile::EngineStep;
 use reuselens_units::ratio_percent;
 
 use super::{Heat, Long, Report, Timing};

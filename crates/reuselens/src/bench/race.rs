@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use reuselens_distance::Simd;
 use reuselens_locality::error::{average_bin_error, total_variation};
-use reuselens_locality::{EngineStep, ExactHistogram, Log2Histogram};
+use reuselens_locality::{ExactHistogram, Log2Histogram};
+use reuselens_profile::EngineStep;
 use reuselens_units::Bytes;
 use serde::Serialize;
 

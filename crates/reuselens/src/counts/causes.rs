@@ -6,7 +6,7 @@
 use reuselens_attribute::{Columns, Kinds, NamesMode};
 use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches};
 use reuselens_control_flow::BasicBlock;
-use reuselens_locality::Sharing;
+use reuselens_profile::Sharing;
 use reuselens_trace::{self as trace, ProcessId, ThreadId};
 use reuselens_units::Bytes;
 

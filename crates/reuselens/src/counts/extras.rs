@@ -3,9 +3,8 @@
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts};
 use reuselens_distance::{Previous, PreviousAccess};
-use reuselens_locality::{
-    EngineStep, ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes,
-};
+use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes};
+use reuselens_profile::EngineStep;
 use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use reuselens_attribute::Columns;
 use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
 use reuselens_distance_gpu::GpuDistanceError;
-use reuselens_locality::{
-    ElementHistograms, EngineStep, ExactHistogram, FineHistogram, KeyedHistograms, Warning,
-};
+use reuselens_locality::{ElementHistograms, ExactHistogram, FineHistogram, KeyedHistograms};
+use reuselens_profile::{EngineStep, Warning};
 use reuselens_units::{Bytes, Distance};
 
 use super::chunks::hp_rda_settings;

@@ -23,15 +23,15 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine};
 use reuselens_hugepages::OutOfMemory;
-use reuselens_locality::{
-    BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
-};
+use reuselens_locality::{BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms};
+use reuselens_profile::{Sharing, Warning};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use crate::attribution::line_granularity;
 use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
+
 pub(crate) use chunks::{check as check_chunks, hp_rda_settings};
 pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};

@@ -5,8 +5,9 @@ use std::ops::Range;
 use reuselens_attribute::Columns;
 use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
 use reuselens_locality::{
-    BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+    BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms,
 };
+use reuselens_profile::Warning;
 use reuselens_units::{Bytes, Distance, grouped};
 
 use super::exact::{add_near, add_told_apart};

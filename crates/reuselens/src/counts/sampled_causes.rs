@@ -7,7 +7,7 @@
 use reuselens_attribute::Columns;
 use reuselens_causes::{CauseCounts, CauseOptions, MissColumns};
 use reuselens_distance::ItemSample;
-use reuselens_locality::{Causes as ProfileCauses, Warning};
+use reuselens_profile::{Causes as ProfileCauses, Warning};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 

@@ -2,7 +2,7 @@
 
 use reuselens_attribute::{BlockTypes, FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
-use reuselens_locality::Frame;
+use reuselens_profile::Frame;
 use reuselens_trace::Projection;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! A segment of a trace file, and what it says of the program.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::Machine;
+use reuselens_profile::Machine;
 use reuselens_trace::{AnySegment, Block, Source, Step, TraceError, TraceSegment};
 use reuselens_units::{Accesses, Bytes};
 

@@ -6,15 +6,14 @@ use std::num::NonZeroUsize;
 
 use reuselens_distance::generate::Random;
 use reuselens_io::Input;
-use reuselens_locality::{Outcome, Profile};
+use reuselens_profile::{Outcome, Profile};
 use reuselens_rltrace::{Header, Reader, Writer};
+use reuselens_trace::Block;
 use reuselens_trace::{
     AnySegment, Event, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
 };
-use reuselens_units::Granularity;
-
-use reuselens_trace::Block;
 use reuselens_units::Bytes;
+use reuselens_units::Granularity;
 
 use super::*;
 use crate::this_machine;

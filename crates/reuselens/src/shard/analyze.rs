@@ -1,7 +1,7 @@
 //! One piece of a trace becomes a part.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, Sharing};
+use reuselens_profile::{Outcome, Sharing};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 

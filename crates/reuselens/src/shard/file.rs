@@ -16,7 +16,7 @@
 //! each), cells and elements (4 each). Numbers are little endian. Fields may be added to the JSON.
 
 use reuselens_distance::Recency;
-use reuselens_locality::{ElementTypes, FrameError, Framed, Packed, Profile};
+use reuselens_profile::{ElementTypes, FrameError, Framed, Packed, Profile};
 use reuselens_units::Bytes;
 
 use super::part::{Head, Part};

@@ -1,6 +1,6 @@
 //! Two neighbouring parts as one.
 
-use reuselens_locality::Profile;
+use reuselens_profile::Profile;
 
 use super::part::{Part, missing_pieces, name};
 use super::{Known, PartError, SegmentCounts};

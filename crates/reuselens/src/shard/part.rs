@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use reuselens_locality::{ExactHistogram, Profile};
+use reuselens_locality::ExactHistogram;
+use reuselens_profile::Profile;
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens::locality::Sharing;
+use reuselens::profile::Sharing;
 use reuselens::trace::{
     Block, Event, Kind, Note, ProcessId, Projection, Row, Source, Step, ThreadId, TraceError,
 };

@@ -22,7 +22,7 @@ use facts::{Facts, Statics, storage};
 use flow::{Accessed, PointerAccess};
 use gimli::UnitOffset;
 use reuselens_attribute::AccessedType;
-use reuselens_locality::DataLayout;
+use reuselens_profile::DataLayout;
 
 use super::code_sections::CodeSections;
 use super::frames::Debug;

@@ -2,7 +2,7 @@
 
 use gimli::UnitOffset;
 use reuselens_attribute::known_names::is_library_type;
-use reuselens_locality::LayoutField;
+use reuselens_profile::LayoutField;
 
 use super::{Layouts, is_structure, types};
 

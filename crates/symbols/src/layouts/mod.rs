@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use gimli::UnitOffset;
 use members::Member;
-use reuselens_locality::DataLayout;
+use reuselens_profile::DataLayout;
 use type_names::Scopes;
 
 use super::types::{self, is_structure};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reuselens::locality::{CacheSize, Profile};
+use reuselens::profile::{CacheSize, Profile};
 use reuselens::units::Bytes;
 use reuselens_placement::{PlacementPlan, PlanOptions, TransferredPlan, plan, worth_elsewhere};
 use reuselens_predict::{PredictOptions, PredictedProfile, predict_profile};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, GroupChange};
+use reuselens_profile::{Dimension, GroupChange};
 
 use super::{CompareOptions, ComparedProfiles, ProfileVariant};
 use crate::html::escape::{change, escape};

@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{FineHistogram, LocalityChange, SizeExtent, SizeRange};
+use reuselens_locality::FineHistogram;
+use reuselens_profile::{LocalityChange, SizeExtent, SizeRange};
 
 use super::{ComparedProfiles, NOISE, ProfileVariant, series};
 use crate::html::escape::{change, escape, paragraphs, percent};

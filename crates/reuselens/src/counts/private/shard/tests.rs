@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use reuselens_io::Input;
-use reuselens_locality::Sharing;
+use reuselens_profile::Sharing;
 
 use super::*;
 use crate::AnalysisOptions;

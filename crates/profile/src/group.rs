@@ -3,7 +3,9 @@
 //!
 //! Plain values. `grouping`, `element_groups` and `path_groups` build groups from a profile.
 
-use crate::{Cell, Dimension, ExactHistogram, FineHistogram};
+use reuselens_locality::{ExactHistogram, FineHistogram};
+
+use crate::{Cell, Dimension};
 
 /// The accesses that share one name.
 #[derive(Clone, Debug, PartialEq)]

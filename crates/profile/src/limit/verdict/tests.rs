@@ -1,10 +1,11 @@
 //! Limits held against small profiles.
 
+use reuselens_units::{Bytes, Distance, Granularity};
+
 use super::super::counted::BY_SETS;
 use super::*;
 use crate::CacheSizeError;
 use crate::{Cache, CacheKind, Machine, testing};
-use reuselens_units::{Bytes, Distance, Granularity};
 
 /// A profile of 100 accesses: `far` at distance 10, the others at 0.
 fn profile(far: u64) -> Profile {
@@ -135,7 +136,7 @@ fn limits_of_groups_count_only_the_group() {
 #[test]
 fn limits_of_caches_with_sets_use_the_model() {
     let profile = profile(30);
-    let model = crate::SetAssociative::new(4, 4);
+    let model = reuselens_locality::SetAssociative::new(4, 4);
     let verdict = check("misses@1K:4 > 0", &profile, None).unwrap();
     assert_eq!(verdict.now.value, model.misses(&profile.histogram));
     assert!(

@@ -1,5 +1,6 @@
 //! A small profile for tests, and what it is made of.
 
+use reuselens_locality::ExactHistogram;
 use reuselens_units::{Distance, Granularity};
 
 use crate::*;

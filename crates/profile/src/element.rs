@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_locality::FineHistogram;
 use serde::{Deserialize, Serialize, Serializer};
-
-use crate::FineHistogram;
 
 /// One element of a data object: the accesses to it, and their distances.
 ///

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use reuselens_locality::{ExactHistogram, FineHistogram, ReuseTimes};
 use reuselens_units::Granularity;
 
 use crate::merge_error::MergeError;
 use crate::tables::{self, Renumbering, Tables};
-use crate::{
-    CellCauses, ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning,
-};
+use crate::{CellCauses, Method, Outcome, Profile, Warning};
 
 impl Profile {
     /// The profiles of several runs of one program as one: all counts are summed, and equal sites,

@@ -1,9 +1,10 @@
 //! Methods of [`Machine`] and [`Cache`]: names, sizes in items, models. Nothing is read from the
 //! machine here; the values come from the profile.
 
+use reuselens_locality::SetAssociative;
 use reuselens_units::{Bytes, Granularity};
 
-use crate::{Cache, CacheKind, Machine, SetAssociative};
+use crate::{Cache, CacheKind, Machine};
 
 impl Machine {
     /// The caches that hold data, from the one next to the processor outwards.

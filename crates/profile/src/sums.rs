@@ -1,7 +1,9 @@
 //! [`HistogramSum`]: the sum of many fine histograms; and sums of a profile's cells by a key.
 
+use reuselens_locality::FineHistogram;
+
 use crate::group::CellSum;
-use crate::{Cell, CellCauses, FineHistogram, Profile};
+use crate::{Cell, CellCauses, Profile};
 
 /// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more
 /// than looking at what is added.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_locality::{ExactHistogram, FineHistogram};
 use reuselens_units::Distance;
 
-use crate::{ExactHistogram, FineHistogram, Profile};
+use crate::Profile;
 
 impl Profile {
     /// Leaves the accesses of waiting loads out of all counts but [`Profile::waiting`], which

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_locality::PathShareCounter;
+use reuselens_locality::{FineHistogram, PathTable, PatternBins, PatternRule};
+use reuselens_locality::{Path, PathShares};
+use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::path::{LONGEST, Path, PathShares};
-use crate::path_cells::Shares;
-use crate::{FineHistogram, Frame, PathTable, PatternBins, PatternRule, Site};
-use reuselens_units::Distance;
+use crate::{Frame, Site};
 
 /// Lengths of paths that are reported, where they are kept.
-pub const PATH_LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
+pub const PATH_LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, Path::LONGEST];
 
 /// A pattern whose mean distance is this many items is long: 32 KiB in lines of 32 bytes, as
 /// published.
@@ -31,11 +32,11 @@ pub struct PathDistances {
 }
 
 fn longest() -> u32 {
-    LONGEST
+    Path::LONGEST
 }
 
 fn is_longest(length: &u32) -> bool {
-    *length == LONGEST
+    *length == Path::LONGEST
 }
 
 /// The paths to one instruction.
@@ -78,7 +79,7 @@ impl PathProfile {
         let unknown = Site::default();
         let lengths = PATH_LENGTHS.into_iter();
         let lengths: Vec<u32> = lengths.filter(|length| *length <= table.length()).collect();
-        let mut shares = Shares::new(&lengths, rule, LONG);
+        let mut shares = PathShareCounter::new(&lengths, rule, LONG);
         let mut found: BTreeMap<(&str, u64), PathSite> = BTreeMap::new();
         table.for_each_site(table.length(), |cells| {
             shares.add(cells);
@@ -102,7 +103,7 @@ impl PathProfile {
         let sites = found.into_values().map(|mut site| {
             // Several sites may be the same place in the program.
             if !site.paths.is_sorted_by(|a, b| a.key() < b.key()) {
-                site.paths = joined(&site.paths, LONGEST);
+                site.paths = joined(&site.paths, Path::LONGEST);
             }
             site
         });

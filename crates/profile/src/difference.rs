@@ -1,11 +1,12 @@
 //! [`LocalityChange`]: how locality differs between two profiles of the same work, by cache size
 //! and by distance.
 
+use reuselens_locality::curve_sizes;
+use reuselens_locality::{Histogram, ratio};
+use reuselens_locality::{Log2Histogram, MissRatioCurve};
 use thiserror::Error;
 
-use crate::curve::curve_sizes;
-use crate::histogram::{Histogram, ratio};
-use crate::{Log2Histogram, MissRatioCurve, Profile};
+use crate::Profile;
 
 /// What changes at one cache size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -297,8 +298,8 @@ fn ranges(sizes: &[SizeChange], belongs: impl Fn(&SizeChange) -> bool) -> Vec<Si
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ExactHistogram;
     use crate::testing::{self, histogram};
+    use reuselens_locality::ExactHistogram;
     use reuselens_units::Granularity;
 
     #[test]

@@ -12,6 +12,7 @@ mod verdict;
 use std::fmt;
 
 use crate::{CacheSpec, Dimension};
+
 pub use counted::{Certainty, CheckError, Measured};
 pub(crate) use named::GroupFinder;
 pub use named::NamedError;

@@ -4,10 +4,11 @@
 //! Plain values: nothing here knows [`Profile`](crate::Profile), which holds them, or how they are
 //! named in reports.
 
+use reuselens_locality::FineHistogram;
 use serde::{Deserialize, Serialize};
 
 use crate::element::merge_elements;
-use crate::{CellCauses, Element, FineHistogram};
+use crate::{CellCauses, Element};
 
 /// A place in the source: one level of a call that may have been inlined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -6,14 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_locality::{BoundedCurve, ExactHistogram, ReuseTimes};
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::entries::is_zero;
-use crate::{
-    BoundedCurve, Causes, Cell, Context, ExactHistogram, Object, PathProfile, ProfiledThread,
-    ReuseTimes, Site,
-};
+use crate::{Causes, Cell, Context, Object, PathProfile, ProfiledThread, Site};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

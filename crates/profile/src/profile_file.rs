@@ -159,9 +159,8 @@ fn check_tree(contexts: &[Context]) -> Result<(), ProfileError> {
 mod tests {
     use super::*;
     use crate::testing;
-    use crate::{
-        BoundedCurve, BoundedPoint, Causes, ContextFootprint, Lifetime, PlacementData, SampledUse,
-    };
+    use crate::{Causes, ContextFootprint, Lifetime, PlacementData, SampledUse};
+    use reuselens_locality::{BoundedCurve, BoundedPoint};
     use reuselens_units::Bytes;
 
     fn error(bytes: &[u8]) -> ProfileError {
@@ -225,7 +224,7 @@ mod tests {
             assert!(!text.contains(&format!("\"{later}\"")), "{later}");
         }
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
-        profile.reuse_times = Some(crate::ReuseTimeCounts::new().finish([]));
+        profile.reuse_times = Some(reuselens_locality::ReuseTimeCounts::new().finish([]));
         profile.method.max_distance = Some(9);
         profile.cells[0].forward = profile.cells[0].histogram.clone();
         profile.objects[1].part = Some(ObjectPart {

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use reuselens_locality::{
-    Cell, Context, ContextFootprint, Dimension, Element, ExactHistogram, FileOffset, FineHistogram,
-    Frame, Lifetime, Machine, MergeError, Method, Object, ObjectKind, ObjectPart, Outcome,
-    PlacementData, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, Site, Warning,
+use reuselens_locality::{ExactHistogram, FineHistogram, ReuseTimeCounts, ReuseTimes};
+use reuselens_profile::{
+    Cell, Context, ContextFootprint, Dimension, Element, FileOffset, Frame, Lifetime, Machine,
+    MergeError, Method, Object, ObjectKind, ObjectPart, Outcome, PlacementData, Profile,
+    ProfiledThread, Site, Warning,
 };
 use reuselens_units::{Distance, Granularity};
 

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use reuselens_locality::SetAssociative;
 use reuselens_units::{Bytes, Granularity};
 use thiserror::Error;
 
-use crate::{Machine, SetAssociative};
+use crate::Machine;
 
 /// A cache of any size, whose line is one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
