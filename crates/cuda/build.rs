@@ -6,12 +6,14 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "../guest/build_support.rs"]
+mod guest_support;
+
 /// Versions of CUDA's runtime library that programs are linked to.
 const VERSIONS: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
-    println!("cargo::rerun-if-changed=../preload/src/shim");
     println!("cargo::rerun-if-changed=../ptx/src/texture_descriptor.rs");
     println!("cargo::rustc-check-cfg=cfg(reuselens_cuda)");
     let folder = PathBuf::from(std::env::var("OUT_DIR")?);
@@ -24,6 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(&versions, b"")?;
         return Ok(());
     }
+    let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
+    let options = guest_support::compile(&crates, &folder)?;
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     run(Command::new(rustc)
         .args(["--edition", "2024", "--crate-name", "reuselens_cuda"])
@@ -31,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args(["-Copt-level=2", "-Cpanic=abort", "-Ccodegen-units=1"])
         .args(["-Cstrip=symbols"])
         .args(["-Ctarget-feature=-crt-static", "--target", &target])
+        .args(options)
         .arg("-o")
         .arg(&library)
         .arg("src/lib.rs"))?;

@@ -3,12 +3,15 @@
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::process::Command;
+
+#[path = "../guest/build_support.rs"]
+mod guest_support;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rustc-check-cfg=cfg(reuselens_preload)");
-    let library = PathBuf::from(std::env::var("OUT_DIR")?).join("preload.so");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let library = out.join("preload.so");
     let target = std::env::var("TARGET")?;
     // Fuzz targets run no program that it could be put into.
     let fuzzing = std::env::var_os("CARGO_CFG_FUZZING").is_some();
@@ -16,21 +19,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(&library, b"")?;
         return Ok(());
     }
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let status = Command::new(rustc)
-        .args(["--edition", "2024", "--crate-name", "reuselens_preload"])
-        .args(["--crate-type", "cdylib", "--cfg", "reuselens_preload"])
-        .args(["-Copt-level=3", "-Cpanic=abort", "-Ccodegen-units=1"])
-        .args(["-Crelocation-model=pic", "-Cstrip=symbols"])
+    let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
+    let mut options = guest_support::compile(&crates, &out)?;
+    let own = [
+        "--cfg",
+        "reuselens_preload",
+        "-Clto=fat",
+        "-Cstrip=symbols",
         // It names no library: what it calls is in the C library that the program has anyway.
-        .args(["-Clink-arg=-nostartfiles", "-Clink-arg=-Wl,-z,now"])
-        .args(["-Ctarget-feature=-crt-static", "--target", &target])
-        .arg("-o")
-        .arg(&library)
-        .arg("src/lib.rs")
-        .status()?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("cannot compile the preloaded library: {status}").into()),
-    }
+        "-Clink-arg=-nostartfiles",
+        "-Clink-arg=-Wl,-z,now",
+        "-Ctarget-feature=-crt-static",
+    ];
+    options.extend(own.map(str::to_owned));
+    let source = PathBuf::from("src/lib.rs");
+    guest_support::rustc(&source, "reuselens_preload", "cdylib", &library, &options)
 }

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workers", &[]),
     ("simd", &[]),
     ("wire", &[]),
+    ("guest", &["wire"]),
     ("runtime", &["wire"]),
     ("dbi", &["wire"]),
     ("annotate", &[]),
@@ -51,7 +52,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "cuda",
-        &["io", "trace", "warp", "ptx", "instrument", "gpu-advisor"],
+        &[
+            "guest",
+            "io",
+            "trace",
+            "warp",
+            "ptx",
+            "instrument",
+            "gpu-advisor",
+        ],
     ),
     ("cuda-driver", &["ptx", "gpu-advisor", "cuda"]),
     (
@@ -115,7 +124,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
     ("predict", &["units", "locality", "profile", "control-flow"]),
     ("placement", &["units", "locality", "profile"]),
-    ("preload", &["units", "io", "profile", "placement"]),
+    (
+        "preload",
+        &["units", "guest", "io", "profile", "placement"],
+    ),
     (
         "report",
         &[
@@ -181,9 +193,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates that the capture crate's build script compiles with plain `rustc`: nothing from elsewhere
-/// can be in them.
-const CLOSED: [&str; 2] = ["wire", "runtime"];
+/// Crates that build scripts compile with plain `rustc`: nothing from elsewhere can be in them.
+const CLOSED: [&str; 3] = ["wire", "guest", "runtime"];
 
 /// Development dependencies that point elsewhere, and why: user, used, reason.
 const FOR_TESTS: &[(&str, &str, &str)] = &[

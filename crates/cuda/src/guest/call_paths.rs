@@ -11,10 +11,11 @@ use std::arch::naked_asm;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
+use reuselens_guest::modules::{self, MappedModule};
+use reuselens_guest::unwind::{self, CallCursor};
+
 use super::guarded::{Guarded, is_forking};
 use super::python::{self, PythonCall};
-use super::shared::modules::{self, MappedModule};
-use super::shared::unwind::{self, CallCursor};
 
 /// Calls of a path that are kept: the innermost.
 const MAX_FRAMES: usize = 64;

@@ -6,7 +6,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::shared::lock::Lock;
+use reuselens_guest::lock::Lock;
 
 unsafe extern "C" {
     safe fn pthread_self() -> usize;

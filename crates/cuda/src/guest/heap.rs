@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
+use reuselens_guest::next;
+
 use super::call_paths;
 use super::guarded::{self, Guarded};
 use super::python;
-use super::shared::next;
 
 /// Blocks of fewer bytes are not kept: arrays that are copied are larger, and most other blocks
 /// are smaller.

@@ -5,9 +5,10 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use reuselens_guest::modules;
+
 use super::heap;
 use super::loads;
-use super::shared::modules;
 use super::symbol_tables::{FunctionSymbol, SymbolTable, contains, tables_with};
 
 #[link(name = "c")]

@@ -37,7 +37,6 @@ mod pools;
 mod printed;
 mod properties;
 mod python;
-mod shared;
 mod sides;
 mod streams;
 mod symbol_tables;

@@ -7,8 +7,10 @@ use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::unwind::CallCursor;
-use super::{heap, mappings, next, sites, start, sys, verify};
+use reuselens_guest::unwind::CallCursor;
+use reuselens_guest::{next, sys};
+
+use super::{heap, mappings, sites, start, verify};
 
 const NULL: *mut u8 = core::ptr::null_mut();
 /// Errors of `posix_memalign`.

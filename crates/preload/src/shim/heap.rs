@@ -11,8 +11,10 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::lock::Lock;
-use super::{plan, policy, sys};
+use reuselens_guest::lock::Lock;
+use reuselens_guest::sys;
+
+use super::{plan, policy};
 use crate::layout::{HUGE_PAGE, MAX_TIERS, SPAN, head, object, table, tier, way};
 
 /// Spans of a huge page.

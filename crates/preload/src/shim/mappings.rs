@@ -2,8 +2,9 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::lock::Lock;
-use super::unwind::CallCursor;
+use reuselens_guest::lock::Lock;
+use reuselens_guest::unwind::CallCursor;
+
 use super::{heap, plan, policy, sites, verify};
 use crate::layout::object;
 

@@ -2,18 +2,13 @@
 
 mod entry;
 mod heap;
-mod lock;
 mod mappings;
-mod modules;
-mod next;
 mod plan;
 mod policy;
 mod sites;
 mod smaps;
 mod start;
 mod symbols;
-mod sys;
-mod unwind;
 mod verify;
 mod wrappers;
 

@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use super::sys::{self, File};
+use reuselens_guest::sys::{self, File};
+
 use crate::layout::{MAGIC, PLAN_VARIABLE, call, head, module, object, path, table};
 
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());

@@ -2,7 +2,9 @@
 
 use core::sync::atomic::Ordering;
 
-use super::{plan, sys};
+use reuselens_guest::sys;
+
+use super::plan;
 use crate::layout::{HUGE_PAGE, object, table, tier, way};
 
 /// `mbind`: pages of one node, where it has any.

@@ -6,12 +6,13 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use super::lock::{Lock, LockHeld};
-use super::modules;
+use reuselens_guest::lock::{Lock, LockHeld};
+use reuselens_guest::modules;
+use reuselens_guest::sys;
+use reuselens_guest::unwind::{self, CallCursor};
+
 use super::plan::{self, Match};
 use super::start;
-use super::sys;
-use super::unwind::{self, CallCursor};
 use super::wrappers::{self, Wrappers};
 use crate::layout::{module, table};
 

@@ -1,6 +1,6 @@
 //! Huge pages by mapping, from `/proc/self/smaps`: for kernels that cannot say it page by page.
 
-use super::sys::{self, File};
+use reuselens_guest::sys::{self, File};
 
 /// What a part of a range is.
 #[derive(Clone, Copy)]

@@ -3,8 +3,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use super::lock::Lock;
-use super::{heap, mappings, modules, next, plan, sites, symbols, sys, unwind, verify};
+use reuselens_guest::lock::Lock;
+use reuselens_guest::{modules, next, sys, unwind};
+
+use super::{heap, mappings, plan, sites, symbols, verify};
 use crate::layout::{MAX_TIERS, head, table};
 
 const NEW: u32 = 0;

@@ -3,9 +3,10 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::lock::Lock;
+use reuselens_guest::lock::Lock;
+use reuselens_guest::sys::{self, File};
+
 use super::plan;
-use super::sys::{self, File};
 use crate::layout::{HUGE_PAGE, object, table, tier, way};
 
 /// Live blocks that are remembered, at most; others are not asked about.

@@ -8,8 +8,10 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::modules::MappedModule;
-use super::{plan, unwind};
+use reuselens_guest::modules::MappedModule;
+use reuselens_guest::unwind;
+
+use super::plan;
 use crate::layout::{NEW_NAMES, table};
 
 /// Functions that are remembered, at most: those of four modules.

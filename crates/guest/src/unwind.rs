@@ -10,14 +10,17 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::lock::Lock;
-use super::modules::{self, FrameTable};
+use crate::lock::Lock;
+use crate::modules::{self, FrameTable};
 
 /// Where a walk is: a return address, and the registers just after the return.
 #[derive(Clone, Copy)]
 pub struct CallCursor {
+    /// Where the call returns to.
     pub return_address: u64,
+    /// The stack pointer (`rsp`).
     pub sp: u64,
+    /// The register `rbp`.
     pub bp: u64,
 }
 
@@ -97,6 +100,7 @@ static CACHE: [CachedRule; SLOTS] = [const {
         rule: AtomicU64::new(0),
     }
 }; SLOTS];
+/// Held while rules are written. A process that forks holds it meanwhile.
 pub static WRITING: Lock = Lock::new();
 
 fn rule(return_address: u64) -> Option<Rule> {
@@ -122,8 +126,7 @@ pub fn frame_after(return_address: u64) -> Option<u32> {
     is_fixed.then_some(rule.offset as u32)
 }
 
-/// Where the function begins that a call returns to. For the crate `cuda`, which shares this file.
-#[cfg(reuselens_cuda)]
+/// Where the function begins that a call returns to.
 pub fn function_start(return_address: u64) -> Option<u64> {
     let address = return_address.checked_sub(1)?;
     let code = modules::code_at(address)?;

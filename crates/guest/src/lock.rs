@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::sys;
+use crate::sys;
 
 /// A lock over some state that is elsewhere. It is held for short times only.
 pub struct Lock(AtomicBool);
@@ -10,7 +10,14 @@ pub struct Lock(AtomicBool);
 /// Holds a [`Lock`].
 pub struct LockHeld<'a>(&'a Lock);
 
+impl Default for Lock {
+    fn default() -> Self {
+        Lock::new()
+    }
+}
+
 impl Lock {
+    /// A lock that nobody holds.
     pub const fn new() -> Self {
         Lock(AtomicBool::new(false))
     }
@@ -43,9 +50,10 @@ impl Lock {
         let mut spins = 0_u32;
         while self.0.swap(true, Ordering::Acquire) {
             spins += 1;
-            match spins < 64 {
-                true => core::hint::spin_loop(),
-                false => sys::yield_now(),
+            if spins < 64 {
+                core::hint::spin_loop();
+            } else {
+                sys::yield_now();
             }
         }
     }
