@@ -21,10 +21,11 @@ const PROFILE: [&str; 6] = [
 ];
 
 /// Compiles the image into `out/dbi.so`, which is empty if the target is not x86-64 Linux.
-/// `crates` is the folder with `wire` and `dbi` in it. Prints for cargo which files the image
+/// `crates` is the folder with `wire`, `guest` and `dbi` in it. Prints for cargo which files the image
 /// depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    for source in ["dbi/src", "dbi/Cargo.toml", "dbi/build_support.rs"] {
+    let own = ["dbi/src", "dbi/Cargo.toml", "dbi/build_support.rs"];
+    for source in own.into_iter().chain(["guest/src", "wire/src"]) {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
     }
     let target = std::env::var("TARGET")?;

@@ -6,8 +6,10 @@
 //! Rust's own libraries, which must not get into measured programs.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+
+#[path = "../guest/build_support.rs"]
+mod guest_support;
 
 /// Magic number of `ar` archives.
 const ARCHIVE: &[u8] = b"!<arch>\n";
@@ -17,75 +19,20 @@ const MEMBER_HEAD: usize = 60;
 const HOOK: &[u8] = b"\0__tsan_read8\0";
 
 /// Compiles the run time into `out/reuselens.o`, and returns its bytes. `crates` is the folder with
-/// `wire` and `runtime` in it. Prints for cargo which files the run time depends on.
+/// `wire`, `guest` and `runtime` in it. Prints for cargo which files the run time depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
-    for source in ["wire/src", "runtime/src", "runtime/build_support.rs"] {
+    for source in ["runtime/src", "runtime/build_support.rs"] {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
     }
-    let wire = out.join("libreuselens_wire.rlib");
-    rustc(
-        &crates.join("wire/src/lib.rs"),
-        "reuselens_wire",
-        "rlib",
-        &wire,
-        &[],
-    )?;
-    let library = out.join("libreuselens_runtime_whole.a");
-    let dependency = format!("reuselens_wire={}", wire.display());
-    let options = [
-        "--cfg",
-        "reuselens_runtime",
-        "-Clto=fat",
-        "--extern",
-        &dependency,
-    ];
+    let mut options = guest_support::compile(crates, out)?;
+    options.extend(["--cfg", "reuselens_runtime", "-Clto=fat"].map(str::to_owned));
     let source = crates.join("runtime/src/lib.rs");
-    rustc(
-        &source,
-        "reuselens_runtime",
-        "staticlib",
-        &library,
-        &options,
-    )?;
+    let library = out.join("libreuselens_runtime_whole.a");
+    let name = "reuselens_runtime";
+    guest_support::rustc(&source, name, "staticlib", &library, &options)?;
     let object = main_object(&std::fs::read(&library)?)?;
     std::fs::write(out.join("reuselens.o"), &object)?;
     Ok(object)
-}
-
-fn rustc(
-    source: &Path,
-    name: &str,
-    kind: &str,
-    output: &Path,
-    options: &[&str],
-) -> Result<(), Box<dyn Error>> {
-    let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
-    let status = Command::new(rustc)
-        .args([
-            "--edition",
-            "2024",
-            "--crate-name",
-            name,
-            "--crate-type",
-            kind,
-        ])
-        .args([
-            "-Copt-level=3",
-            "-Cpanic=abort",
-            "-Ccodegen-units=1",
-            "-Crelocation-model=pic",
-        ])
-        .args(["--target", &std::env::var("TARGET")?])
-        .args(options)
-        .arg("-o")
-        .arg(output)
-        .arg(source)
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("cannot compile {name}: {status}").into())
-    }
 }
 
 /// The member of a library that has the hooks in it.

@@ -2,7 +2,8 @@
 //! The kernel has a stack of ours there, so the program's own is kept here, by the kernel's rules
 //! (`kernel/signal.c`).
 
-use crate::image::sys;
+use reuselens_guest::sys;
+
 use crate::image::thread::Thread;
 use crate::image::x86_64::registers::RSP;
 

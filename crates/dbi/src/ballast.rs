@@ -9,7 +9,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{memory, sys};
+use reuselens_guest::sys;
+
+use super::memory;
 
 /// How many calls a program makes before the ballast is laid. Each adds two mappings at most.
 const CALLS: u32 = 8 << 10;

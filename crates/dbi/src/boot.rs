@@ -3,11 +3,12 @@
 //! the segment, the code cache and the first thread's state, and returns where in the cache the
 //! program begins.
 
+use reuselens_guest::sys;
 use reuselens_wire::{Bootstrap, IMAGE};
 
 use super::thread::{NO_EXIT, Thread};
 use super::x86_64::registers as r;
-use super::{codes, dispatch, memory, modules, process, segment, signals, space, sys};
+use super::{codes, dispatch, memory, modules, process, segment, signals, space};
 
 const SET_GS: u64 = 0x1001;
 

@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::{clock, sys};
 #[cfg(test)]
 use reuselens_wire::BLOCK_HEADER_BYTES;
 use reuselens_wire::{
@@ -14,7 +15,6 @@ use reuselens_wire::{
 };
 
 use super::segment;
-use super::sys;
 
 /// A thread's slot, or none. Only the thread itself writes through it, or the thread that ends the
 /// process and empties the buffers of the others (see `final_drain`).
@@ -210,7 +210,7 @@ struct OwnCalls;
 impl SystemCalls for OwnCalls {
     #[inline]
     fn stamp() -> u64 {
-        sys::stamp()
+        clock::ordered_stamp()
     }
 
     fn yield_now() {

@@ -16,6 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{
     ARENA, BLOCK_RECORD_BYTES_MOST, CACHE, DictionaryEntry, ENTRY_ROWS_MOST, EntryRow, SPECIAL,
     SPECIALS_MOST, START_BYTES, block_record_head, entry_bytes, special_head, take_entry,
@@ -27,7 +28,6 @@ use super::descriptor::{BlockAccess, Descriptor, Op, Special};
 use super::lock::Lock;
 use super::memory::{self, Frontier};
 use super::segment;
-use super::sys;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
 pub use exits::{Exit, Exits};

@@ -8,11 +8,13 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
+
 use super::segment;
 use super::thread::Thread;
 use super::x86_64::asm::leave_address;
 use super::x86_64::registers::RAX;
-use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
+use super::{codes, dispatch, exec, expand, process, signals, watch};
 
 /// Whether all threads are being detached: [`STAY`], [`DETACH`] or [`GO`].
 static ALL: AtomicU32 = AtomicU32::new(STAY);

@@ -8,6 +8,8 @@
 
 use core::sync::atomic::Ordering;
 
+use reuselens_guest::sys;
+
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
@@ -166,11 +168,11 @@ fn nowhere(thread: &mut Thread, target: u64, at: u64) -> u64 {
     let mut back = [0; 8];
     let stack = thread.registers[usize::from(RSP)];
     if let Some(number) = call
-        && super::sys::peek(stack, &mut back)
+        && sys::peek(stack, &mut back)
     {
         let [a, b, c] = [7, 6, 2].map(|register: usize| thread.registers[register]);
         // SAFETY: the program's own call.
-        let result = unsafe { super::sys::call(number, [a, b, c, 0, 0, 0]) };
+        let result = unsafe { sys::call(number, [a, b, c, 0, 0, 0]) };
         thread.registers[usize::from(RAX)] = result as u64;
         thread.registers[usize::from(RSP)] = stack + 8;
         let target = u64::from_le_bytes(back);
@@ -193,7 +195,7 @@ fn take_back(thread: &mut Thread, pc: u64) {
     // What follows the branch may not be readable.
     let readable = (1..=16)
         .rev()
-        .find(|bytes| super::sys::peek(pc, &mut code[..*bytes]));
+        .find(|bytes| sys::peek(pc, &mut code[..*bytes]));
     let moved = stack_movement(pc, &code[..readable.unwrap_or(0)]);
     let pointer = &mut thread.registers[usize::from(RSP)];
     *pointer = pointer.wrapping_add_signed(-moved);

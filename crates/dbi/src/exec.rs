@@ -6,11 +6,12 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{Exec, ExecState};
 
 use super::segment;
 use super::thread::Thread;
-use super::{expand, space, sys};
+use super::{expand, space};
 
 /// How many times in a row a request is taken back because of a signal. After that it is kept, so
 /// that a program that gets signals faster than requests are answered comes to its call at last.

@@ -5,6 +5,8 @@
 //! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code
 //! the thread may hold any lock.
 
+use reuselens_guest::sys;
+
 use super::{
     CR2, Context, ERROR, FLAGS, GENERAL_PROTECTION, ORDER, PAGE_FAULT, RIP, SIGBUS, SIGFPE, SIGILL,
     SIGSEGV, SIGTRAP, TRAP, Trap,
@@ -13,7 +15,7 @@ use crate::image::blocks::{Position, Spilled};
 use crate::image::codes::{self, CODES};
 use crate::image::thread::Thread;
 use crate::image::x86_64::asm;
-use crate::image::{expand, maps, process, sys, watch};
+use crate::image::{expand, maps, process, watch};
 
 /// The code of a fault at an address where nothing is mapped.
 const NOT_MAPPED: u64 = 1;

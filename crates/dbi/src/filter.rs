@@ -2,9 +2,8 @@
 //! do, as a filter of system calls (`seccomp`) does. The dispatcher asks before each call; if so,
 //! it detaches all threads first, for our code in the process would be restricted, too.
 
+use reuselens_guest::sys;
 use reuselens_wire::{Restriction, restriction};
-
-use super::sys;
 
 /// Whether a system call of the program will restrict it, as far as that can be known before.
 pub fn restricts(number: u64, arguments: [u64; 3]) -> bool {

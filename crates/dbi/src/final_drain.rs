@@ -8,9 +8,11 @@
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
+
 use super::{THREADS, announce_name};
+use crate::image::expand;
 use crate::image::thread::Thread;
-use crate::image::{expand, sys};
 
 /// Not 0 once the process ends: threads that come to the dispatcher stay there.
 static OVER: AtomicU32 = AtomicU32::new(0);

@@ -5,11 +5,13 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use reuselens_guest::sys;
+
 use super::{Action, CR2, ERROR, FLAGS, OLD_MASK, ORDER, RIP, SA_ONSTACK, TRAP, change_mask};
 use crate::image::thread::Thread;
 use crate::image::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
 use crate::image::x86_64::standard_state_bytes;
-use crate::image::{codes, sys, x87};
+use crate::image::{codes, x87};
 
 /// Words of the frame: return address, context, `siginfo`.
 const WORDS: usize = 1 + 38 + 16;

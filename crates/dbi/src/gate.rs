@@ -10,10 +10,11 @@ use core::sync::atomic::Ordering;
 
 use reuselens_wire::{Control, Gate, REGION_BYTES, Record, RecordingScope};
 
-use super::segment;
-use super::sys;
-use super::thread::Thread;
+use reuselens_guest::sys;
 use runs::Next;
+
+use super::segment;
+use super::thread::Thread;
 
 #[path = "gate/runs.rs"]
 mod runs;

@@ -45,8 +45,6 @@ pub mod segment;
 pub mod signals;
 #[path = "space.rs"]
 pub mod space;
-#[path = "sys.rs"]
-pub mod sys;
 #[path = "syscalls.rs"]
 pub mod syscalls;
 #[path = "thread.rs"]
@@ -64,6 +62,7 @@ pub mod x87;
 #[cfg(reuselens_dbi)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    use reuselens_guest::sys;
     let words = info.message().as_str().unwrap_or("it panicked");
     sys::complain("reuselens: a mistake in the rewriter: ");
     sys::complain(words);

@@ -14,7 +14,9 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::{process, sys};
+use reuselens_guest::sys;
+
+use super::process;
 
 /// A value that is guarded by a lock.
 pub struct Lock<T> {

@@ -4,8 +4,9 @@
 
 use alloc::vec::Vec;
 
+use reuselens_guest::sys::{self, File};
+
 use super::lock::Lock;
-use super::sys;
 
 /// A mapping.
 #[derive(Clone, Debug, Default)]
@@ -37,20 +38,17 @@ static KNOWN: Lock<Vec<Mapping>> = Lock::new(Vec::new());
 /// The list is that of the calling thread: `/proc/self` is the process's first thread, whose list
 /// is empty once that thread has ended.
 pub fn all() -> Option<Vec<Mapping>> {
-    let fd = sys::open(b"/proc/thread-self/maps\0", 0);
-    if fd < 0 {
-        return None;
-    }
+    let file = File::open(c"/proc/thread-self/maps", 0)?;
     let mut text = Vec::with_capacity(64 << 10);
     let mut piece = [0; 4096];
     loop {
-        let read = sys::read(fd, &mut piece);
+        let read = file.read(&mut piece);
         if read == 0 {
             break;
         }
         text.extend_from_slice(&piece[..read]);
     }
-    sys::close(fd);
+    drop(file);
     let lines = text.split(|byte| *byte == b'\n');
     let all: Vec<Mapping> = lines.filter_map(parse).collect();
     // The code that runs here is mapped, so an empty list is wrong.
@@ -135,7 +133,7 @@ pub fn code_around(address: u64) -> Option<CodeMapping> {
 /// Reads code that may be executed and not read. Returns the number of bytes, 0 if the system
 /// refuses.
 pub fn read_code(address: u64, into: &mut [u8]) -> usize {
-    let fd = sys::open(b"/proc/thread-self/mem\0", 0);
+    let fd = sys::open(c"/proc/thread-self/mem", 0);
     if fd < 0 {
         return 0;
     }

@@ -13,10 +13,11 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{ARENA, HEAP as HEAP_BEGIN, START_BYTES};
 
 use super::lock::Lock;
-use super::{ballast, space, sys};
+use super::{ballast, space};
 
 const READ_WRITE: u64 = 3;
 /// Bytes that the allocator takes at a time. Larger blocks are taken on their own.
@@ -89,7 +90,7 @@ impl Frontier {
 /// Makes our address space accessible; false if the system refuses.
 fn open(at: u64, bytes: u64, rights: u64) -> bool {
     if at + bytes > RESERVED_END.load(Ordering::Relaxed) {
-        return sys::map_at(at, bytes, rights);
+        return space::map_at(at, bytes, rights);
     }
     space::grow_data(bytes);
     let opened = set_rights(at, bytes, rights);

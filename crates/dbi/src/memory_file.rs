@@ -4,9 +4,12 @@
 //!
 //! Once the program has opened such a file, each call that writes to a file asks which file it is.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::{sys, watch, writes};
+use reuselens_guest::sys;
+
+use super::{watch, writes};
 
 /// Whether the program has ever opened such a file for writing.
 static OPENED: AtomicBool = AtomicBool::new(false);
@@ -34,8 +37,11 @@ fn is_memory(fd: u64) -> bool {
     const NUMBER: usize = 21;
     let digits = sys::decimal(fd as u32, &mut path[NUMBER..]);
     path[NUMBER + digits] = 0;
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else {
+        return false;
+    };
     let mut target = [0; 64];
-    let length = sys::read_link(&path[..=NUMBER + digits], &mut target);
+    let length = sys::read_link(path, &mut target);
     target[..length].ends_with(b"/mem")
 }
 

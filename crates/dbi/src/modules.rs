@@ -6,15 +6,17 @@
 //! asks the other functions about the addresses of blocks.
 
 use alloc::vec::Vec;
+use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
+use reuselens_guest::sys;
 use reuselens_wire::{Record, WireKind};
 
 use super::allocations;
 use super::channel::Channel;
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::{gate, space, sys};
+use super::{gate, space};
 
 /// A mapped file with code in it.
 #[derive(Default)]
@@ -80,7 +82,8 @@ fn wanted(path: &[u8], bias: u64) -> Vec<u64> {
     }
     let mut name = path.to_vec();
     name.push(0);
-    let file = sys::identity(&name);
+    let name = CStr::from_bytes_until_nul(&name).ok();
+    let file = name.and_then(sys::identity);
     let functions = control.function.iter().take(count);
     let of_it = functions.filter(|function| {
         let device = function.device.load(Ordering::Relaxed);
@@ -197,7 +200,7 @@ fn map_file(path: &[u8]) -> Option<(u64, usize)> {
     const PRIVATE: u64 = 2;
     let mut name = path.to_vec();
     name.push(0);
-    let fd = sys::open(&name, 0);
+    let fd = sys::open(CStr::from_bytes_until_nul(&name).ok()?, 0);
     if fd < 0 {
         return None;
     }

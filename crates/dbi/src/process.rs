@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
+use reuselens_guest::thread_name::ThreadName;
 use reuselens_wire::{Record, WireKind};
 
 use super::channel::Channel;
@@ -18,7 +20,7 @@ use super::segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, detach, dispatch, expand, gate, maps, modules, signals, space, sys, watch};
+use super::{codes, detach, dispatch, expand, gate, maps, modules, signals, space, watch};
 pub use final_drain::{
     EMPTY, GONE, empty_others, ends, final_drain, is_in_call, rest_if_over, wait_for_others,
 };
@@ -54,7 +56,7 @@ pub fn begin(thread: &mut Thread, parent: u64) {
     OWNER.store(sys::pid(), Ordering::Relaxed);
     open_channel(thread);
     let mut path = [0_u8; 4096];
-    let length = sys::read_link(b"/proc/thread-self/exe\0", &mut path);
+    let length = sys::executable(&mut path);
     // By this the analysing side knows that the process is rewritten; see `WireKind::Process`.
     const REWRITTEN: u64 = 2;
     let operands = [parent, REWRITTEN, length as u64];
@@ -83,22 +85,20 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
 pub fn announce_thread(thread: &mut Thread) {
     let (low, high) = stack_bounds(thread);
     let event = Record::new(WireKind::Thread, 0, 0, u64::from(thread.tid));
-    let (name, length) = sys::thread_name(thread.tid).unwrap_or_default();
-    thread
-        .channel
-        .announce(event, &[low, high, length as u64], &name[..length]);
+    let name = ThreadName::of(thread.tid).unwrap_or_default();
+    let operands = [low, high, name.text().len() as u64];
+    thread.channel.announce(event, &operands, name.text());
     thread.channel.publish(true);
 }
 
 /// Announces the name that a thread has now.
 pub fn announce_name(thread: &mut Thread) {
-    let Some((name, length)) = sys::thread_name(thread.tid) else {
+    let Some(name) = ThreadName::of(thread.tid) else {
         return; // The name announced before stays.
     };
     let event = Record::new(WireKind::ThreadName, 0, 0, 0);
-    thread
-        .channel
-        .announce(event, &[length as u64], &name[..length]);
+    let operands = [name.text().len() as u64];
+    thread.channel.announce(event, &operands, name.text());
 }
 
 /// Lowest address of a thread's stack and the first above it.

@@ -2,14 +2,16 @@
 //! as long as recording goes on. It is never unmapped, so that references into it stay valid, but
 //! after [`abandon`] nothing is recorded into it.
 
+use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{
     BLOCK_BYTES, DICTIONARY_OFFSET, ENTRY_UNIT, MappedSegment, SEGMENT_BYTES, WANTS_BASIC_BLOCKS,
 };
 
-use super::{memory, sys};
+use super::memory;
 
 /// The segment's address as long as recording goes on, else 0.
 static BASE: AtomicU64 = AtomicU64::new(0);
@@ -62,10 +64,12 @@ pub fn others_run() -> bool {
 /// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size. If
 /// that fails or it is no segment of this build, nothing is recorded.
 pub fn open(path: &[u8]) {
-    const O_RDWR: u64 = 2;
     const READ_WRITE: u64 = 3;
     const SHARED_FIXED: u64 = 0x11;
-    let fd = sys::open(path, O_RDWR);
+    let Ok(path) = CStr::from_bytes_until_nul(path) else {
+        return;
+    };
+    let fd = sys::open(path, sys::O_RDWR);
     if fd < 0 {
         return;
     }

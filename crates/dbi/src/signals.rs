@@ -17,10 +17,12 @@ mod held;
 
 use core::sync::atomic::Ordering;
 
+use reuselens_guest::sys;
+
 use super::lock::Lock;
 use super::thread::{SIGNAL_STACK_BYTES, Thread};
 use super::x86_64::asm;
-use super::{codes, expand, process, sys, syscalls};
+use super::{codes, expand, process, syscalls};
 
 pub use alternate::{AlternateStack, sigaltstack};
 pub use frame::sigreturn;

@@ -8,10 +8,11 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{CACHE, IMAGE, Limits, START_BYTES, UNLIMITED, outer_limits};
 
 use super::segment;
-use super::{maps, memory, sys};
+use super::{maps, memory};
 
 /// A limit that memory of ours would count towards.
 struct OwnLimit {
@@ -134,6 +135,22 @@ impl OwnLimit {
         }
         0
     }
+}
+
+/// Maps fresh memory of ours at exactly this address. Protection as for `mmap(2)`.
+pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
+    const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
+    let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
+    grow(bytes);
+    grow_data(bytes);
+    let a = [address, bytes, protection, flags, u64::MAX, 0];
+    // SAFETY: takes only addresses that nobody uses.
+    let mapped = unsafe { sys::call(sys::MMAP, a) == address as i64 };
+    if !mapped {
+        shrink(bytes);
+        shrink_data(bytes);
+    }
+    mapped
 }
 
 /// The program starts, with `bytes` bytes of address space of ours in it. It has the limits that

@@ -5,13 +5,15 @@
 //! If other threads record, the calls are also marked in the thread's block, because threads
 //! synchronise by them.
 
+use reuselens_guest::{clock, sys};
+
 use super::codes::{self, CODES};
 use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
     allocations, ballast, detach, exec, expand, maps, memory_file, modules, process, signals,
-    space, sys, watch, writes,
+    space, watch, writes,
 };
 
 const PROT_READ: u64 = 1;
@@ -59,7 +61,7 @@ fn others_run() -> bool {
 fn mark(thread: &mut Thread) {
     if others_run() && !thread.borrowed {
         expand::drain(thread);
-        thread.channel.mark(sys::stamp());
+        thread.channel.mark(clock::ordered_stamp());
     }
 }
 
@@ -67,7 +69,7 @@ fn mark(thread: &mut Thread) {
 /// later.
 fn resume(thread: &mut Thread) {
     if others_run() && !thread.borrowed && thread.cursor == thread.buffer {
-        thread.channel.mark(sys::stamp());
+        thread.channel.mark(clock::ordered_stamp());
     }
 }
 

@@ -13,10 +13,12 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use reuselens_guest::sys;
+
 use super::codes::{CODES, Codes};
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::{memory, segment, sys};
+use super::{memory, segment};
 
 const READ: u64 = 1;
 const WRITE: u64 = 2;

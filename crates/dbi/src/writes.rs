@@ -5,7 +5,9 @@
 //! This covers the calls that consume input. After others that fail with `EFAULT`,
 //! `syscalls::after` unprotects all pages and lets the program make the call again.
 
-use super::{sys, watch};
+use reuselens_guest::sys;
+
+use super::watch;
 
 /// `struct iovec`: where, and how many bytes.
 const VECTOR_BYTES: u64 = 16;

@@ -4,10 +4,13 @@
 //! | module | what | needs of the C library |
 //! |---|---|---|
 //! | [`sys`] | system calls, made directly | nothing |
+//! | [`thread_name`] | the names that the system has for threads | nothing |
+//! | [`clock`] | the time-stamp counter | nothing |
 //! | [`lock`] | a lock that spins | nothing |
 //! | [`modules`] | files that the loader has mapped, and their symbols | `dl_iterate_phdr` |
 //! | [`unwind`] | the calls that a thread is in | `dl_iterate_phdr` |
 //! | [`next`] | the allocator that the program would use without us | `dlsym`, `errno` |
+//! | [`errno`] | results of system calls in place of functions | `errno` |
 //!
 //! It is a guest, too: it allocates nothing, prints nothing, and leaves `errno` alone but where it
 //! stands in for a function of the C library. The build scripts of those that use it compile it with
@@ -19,8 +22,11 @@
 #![no_std]
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
+pub mod clock;
+pub mod errno;
 pub mod lock;
 pub mod modules;
 pub mod next;
 pub mod sys;
+pub mod thread_name;
 pub mod unwind;

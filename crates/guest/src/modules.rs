@@ -51,8 +51,9 @@ pub struct MappedModule<'a> {
 /// The segment of code around an address, and the frame information of its module.
 #[derive(Clone, Copy)]
 pub struct FrameTable {
-    /// The head of the frame information, and the first address after it.
+    /// The head of the frame information.
     pub frames: u64,
+    /// The first address after the frame information.
     pub frames_end: u64,
     /// First address after the module's segment with the frame information.
     pub end: u64,

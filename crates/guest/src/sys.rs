@@ -1,45 +1,47 @@
-//! System calls, made directly: they touch no `errno` and run no code of the program.
+//! System calls, made directly: they touch no `errno`, run no code of the program, and need no C
+//! library. A result from -4095 to -1 is an error (`-errno`).
+//!
+//! There is one function for each call that several guests make, and for each that has a simpler
+//! form than the kernel's. The others are made by [`call`], with the numbers that are here.
+
+mod files;
+mod memory;
+mod numbers;
+mod processes;
 
 use core::arch::asm;
 
-pub const READ: usize = 0;
-pub const OPEN: usize = 2;
-pub const CLOSE: usize = 3;
-pub const MMAP: usize = 9;
-pub const MUNMAP: usize = 11;
-pub const IOCTL: usize = 16;
-pub const SCHED_YIELD: usize = 24;
-pub const MADVISE: usize = 28;
-pub const GETPID: usize = 39;
-pub const GETTID: usize = 186;
-pub const MBIND: usize = 237;
-pub const MOVE_PAGES: usize = 279;
+pub use files::{
+    File, O_RDWR, close, complain, decimal, executable, identity, open, read, read_at, read_link,
+};
+pub use memory::{
+    MADV_DONTNEED, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FIXED, MAP_HUGETLB, MAP_NORESERVE,
+    MAP_PRIVATE, MAP_SHARED, PROT_NONE, PROT_READ_WRITE, madvise, map, may_write, mmap, munmap,
+    peek, poke,
+};
+pub use numbers::*;
+pub use processes::{
+    die, futex_wait, futex_wake, nap, pid, process_exists, stack_limit, tid, yield_now,
+};
 
-pub const PROT_NONE: usize = 0;
-pub const PROT_READ_WRITE: usize = 3;
-pub const MAP_SHARED: usize = 1;
-pub const MAP_PRIVATE: usize = 2;
-pub const MAP_FIXED: usize = 0x10;
-pub const MAP_ANONYMOUS: usize = 0x20;
-pub const MAP_NORESERVE: usize = 0x4000;
-pub const MAP_HUGETLB: usize = 0x40000;
-pub const MADV_DONTNEED: usize = 4;
-pub const MADV_HUGEPAGE: usize = 14;
-pub const O_RDWR_CLOEXEC: usize = 0o2000002;
-pub const O_RDONLY_CLOEXEC: usize = 0o2000000;
+/// Whether the result of a call is an error.
+#[inline]
+pub fn failed(result: i64) -> bool {
+    (-4095..0).contains(&result)
+}
 
-/// One system call; negative results are `-errno`.
+/// One system call with up to six arguments; negative results are `-errno`.
 ///
 /// # Safety
 /// As the system call asks.
 #[inline]
-pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
-    let result: isize;
+pub unsafe fn call(number: u64, a: [u64; 6]) -> i64 {
+    let result: i64;
     // SAFETY: the kernel preserves all registers but rax, rcx and r11; the rest is the caller's.
     unsafe {
         asm!(
             "syscall",
-            inlateout("rax") number as isize => result,
+            inlateout("rax") number => result,
             in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
             in("r10") a[3], in("r8") a[4], in("r9") a[5],
             out("rcx") _, out("r11") _,
@@ -49,104 +51,87 @@ pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
     result
 }
 
-/// Maps memory without a file; `None` where the system refuses. `at` is a wish, or the place with
-/// `MAP_FIXED`: then the caller owns that range.
-///
-/// # Safety
-/// With `MAP_FIXED` nothing that is in use may be in the range.
-pub unsafe fn map(at: usize, bytes: usize, prot: usize, flags: usize) -> Result<usize, i32> {
-    let flags = flags | MAP_PRIVATE | MAP_ANONYMOUS;
-    // SAFETY: passed on.
-    let result = unsafe { call(MMAP, [at, bytes, prot, flags, usize::MAX, 0]) };
-    match result {
-        -4095..0 => Err(-result as i32),
-        at => Ok(at as usize),
-    }
-}
+#[cfg(test)]
+mod tests {
+    extern crate std;
 
-/// Advises the system about pages; 0, or `-errno`.
-///
-/// # Safety
-/// With `MADV_DONTNEED` the bytes must be nobody's.
-pub unsafe fn madvise(at: usize, bytes: usize, advice: usize) -> isize {
-    // SAFETY: passed on.
-    unsafe { call(MADVISE, [at, bytes, advice, 0, 0, 0]) }
-}
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
 
-/// The process, and the thread.
-pub fn pid() -> usize {
-    // SAFETY: it has no arguments.
-    unsafe { call(GETPID, [0; 6]) as usize }
-}
+    use super::*;
 
-pub fn tid() -> usize {
-    // SAFETY: it has no arguments.
-    unsafe { call(GETTID, [0; 6]) as usize }
-}
+    #[test]
+    fn a_file_is_read_and_identified_as_by_the_standard_library() {
+        let path = std::env::current_exe().expect("a path");
+        let expected = std::fs::read(&path).expect("readable");
+        let about = path.metadata().expect("is there");
+        let mut ended = path.as_os_str().as_bytes().to_vec();
+        ended.push(0);
+        let ended = core::ffi::CStr::from_bytes_until_nul(&ended).expect("is ended");
+        assert_eq!(identity(ended), Some((about.dev(), about.ino())));
 
-pub fn yield_now() {
-    // SAFETY: it has no arguments.
-    unsafe { call(SCHED_YIELD, [0; 6]) };
-}
+        let (mut start, mut later) = ([0; 64], [0; 64]);
+        let file = File::open(ended, 0).expect("is there");
+        assert_eq!(file.read(&mut start), 64);
+        assert_eq!(start, expected[..64]);
+        let fd = open(ended, 0);
+        assert_eq!(read_at(fd, &mut later, 100), 64);
+        assert_eq!(later, expected[100..164]);
+        close(fd);
+        assert_eq!(read(fd, &mut later), 0, "it is closed");
 
-/// A file that is closed when dropped.
-pub struct File(usize);
-
-impl File {
-    /// Opens a path that ends with a zero byte.
-    pub fn open(path: &[u8], flags: usize) -> Option<File> {
-        debug_assert!(path.last() == Some(&0));
-        // SAFETY: the path ends with a zero byte.
-        let fd = unsafe { call(OPEN, [path.as_ptr() as usize, flags, 0, 0, 0, 0]) };
-        usize::try_from(fd).ok().map(File)
+        let mut target = [0; 4096];
+        let length = executable(&mut target);
+        assert_eq!(target[..length], *path.as_os_str().as_bytes());
+        let mut short = [0; 3];
+        assert_eq!(read_link(c"/proc/self/exe", &mut short), 3);
+        assert_eq!(identity(c"/nowhere/at/all"), None);
+        assert!(File::open(c"/nowhere/at/all", 0).is_none());
     }
 
-    /// Reads; 0 at the end and on errors.
-    pub fn read(&self, into: &mut [u8]) -> usize {
-        let at = into.as_mut_ptr() as usize;
-        // SAFETY: the buffer is the caller's.
-        let read = unsafe { call(READ, [self.0, at, into.len(), 0, 0, 0]) };
-        usize::try_from(read).unwrap_or(0)
+    #[test]
+    fn memory_is_copied_only_where_it_is_accessible() {
+        const PAGE: usize = 4096;
+        // SAFETY: a new mapping.
+        let at = unsafe { map(0, 2 * PAGE, PROT_READ_WRITE, 0) }.expect("there is room");
+        let low = at as u64;
+        assert!(poke(low + 4000, b"across"));
+        let mut back = [0; 6];
+        assert!(peek(low + 4000, &mut back));
+        assert_eq!(&back, b"across");
+        assert!(may_write(low));
+        // SAFETY: the second page of the mapping is in nobody's use.
+        unsafe {
+            assert_eq!(map(at + PAGE, PAGE, PROT_NONE, MAP_FIXED), Ok(at + PAGE));
+        }
+        assert!(!poke(low + 4094, b"four"));
+        assert!(!peek(low + 4094, &mut back));
+        assert!(!may_write(low + PAGE as u64));
+        // SAFETY: nobody uses it any more.
+        assert_eq!(unsafe { munmap(at, 2 * PAGE) }, 0);
+        assert!(!peek(low, &mut back));
+        // SAFETY: the system refuses it.
+        let refused = unsafe { map(0, usize::MAX & !(PAGE - 1), PROT_NONE, 0) };
+        assert_eq!(refused, Err(12));
     }
 
-    /// Maps it shared.
-    pub fn map(&self, bytes: usize) -> Option<usize> {
-        let a = [0, bytes, PROT_READ_WRITE, MAP_SHARED, self.0, 0];
-        // SAFETY: a new mapping, at a place that the system chooses.
-        let at = unsafe { call(MMAP, a) };
-        (at > 0).then_some(at as usize)
+    #[test]
+    fn processes_are_known_by_their_numbers() {
+        assert_eq!(pid(), std::process::id());
+        assert_ne!(std::thread::spawn(tid).join().expect("ends"), tid());
+        assert!(process_exists(pid()));
+        let mut child = std::process::Command::new("true").spawn().expect("starts");
+        child.wait().expect("ends");
+        assert!(!process_exists(child.id()));
+        assert!(stack_limit() > 0);
     }
 
-    /// `ioctl`.
-    ///
-    /// # Safety
-    /// As the request asks of its argument.
-    pub unsafe fn control(&self, request: usize, argument: usize) -> isize {
-        // SAFETY: passed on.
-        unsafe { call(IOCTL, [self.0, request, argument, 0, 0, 0]) }
+    #[test]
+    fn decimal_writes_what_formatting_does() {
+        for number in [0, 7, 10, 4096, u32::MAX] {
+            let mut digits = [0; 10];
+            let count = decimal(number, &mut digits);
+            assert_eq!(digits[..count], *std::format!("{number}").as_bytes());
+        }
     }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is this value's.
-        unsafe { call(CLOSE, [self.0, 0, 0, 0, 0, 0]) };
-    }
-}
-
-/// The path of the program.
-pub fn executable(buffer: &mut [u8; 512]) -> &[u8] {
-    const READLINK: usize = 89;
-    let path = b"/proc/self/exe\0";
-    let a = [
-        path.as_ptr() as usize,
-        buffer.as_mut_ptr() as usize,
-        buffer.len(),
-        0,
-        0,
-        0,
-    ];
-    // SAFETY: the path ends with a zero byte, and the buffer is the caller's.
-    let len = unsafe { call(READLINK, a) };
-    &buffer[..usize::try_from(len).unwrap_or(0)]
 }

@@ -76,7 +76,7 @@ const FARTHEST: u64 = 64 << 20;
 
 /// A word of the stack.
 fn load(at: u64) -> Option<u64> {
-    if at % 8 != 0 || at < 4096 {
+    if !at.is_multiple_of(8) || at < 4096 {
         return None;
     }
     // SAFETY: the frame information of the running code says that a word of the stack is there.
@@ -487,10 +487,11 @@ impl Description {
                 let register = code.uleb()?;
                 self.save(row, register, None)?;
             }
-            0x08 => match code.uleb()? {
-                BP => row.bp = Some(SavedBp::Same),
-                _ => {}
-            },
+            0x08 => {
+                if code.uleb()? == BP {
+                    row.bp = Some(SavedBp::Same);
+                }
+            }
             0x0c..=0x0f | 0x12 | 0x13 => self.change_frame(byte, code, row)?,
             0x10 => {
                 let register = code.uleb()?;

@@ -9,11 +9,13 @@
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 
+use reuselens_guest::errno::reported;
+use reuselens_guest::sys;
 use reuselens_wire::{Record, WireKind};
 
 use crate::segment;
 use crate::thread::emit;
-use crate::{publish, sys, thread};
+use crate::{publish, thread};
 
 unsafe extern "C" {
     fn __libc_malloc(bytes: usize) -> *mut c_void;
@@ -107,9 +109,9 @@ unsafe extern "C" fn posix_aligned(
     0
 }
 
-unsafe extern "C" fn map(a: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> isize {
+unsafe extern "C" fn map(a: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> i64 {
     // SAFETY: the caller's own request.
-    unsafe { report(sys::mmap(a, bytes, prot, flags, fd, at)) }
+    reported(unsafe { sys::mmap(a, bytes, prot, flags, fd, at) })
 }
 
 unsafe extern "C" fn mapped(block: *mut c_void, bytes: usize, pc: u64) {
@@ -118,20 +120,10 @@ unsafe extern "C" fn mapped(block: *mut c_void, bytes: usize, pc: u64) {
     }
 }
 
-unsafe extern "C" fn unmap(address: usize, bytes: usize, pc: u64) -> isize {
+unsafe extern "C" fn unmap(address: usize, bytes: usize, pc: u64) -> i64 {
     ended(address as *mut c_void, bytes as u64, pc);
     // SAFETY: the caller's own request.
-    unsafe { report(sys::munmap(address, bytes)) }
-}
-
-/// libc's convention: -1 and `errno`.
-pub unsafe fn report(result: isize) -> isize {
-    if (-4095..0).contains(&result) {
-        // SAFETY: libc's per-thread variable.
-        unsafe { *__errno_location() = -result as c_int };
-        return -1;
-    }
-    result
+    reported(unsafe { sys::munmap(address, bytes) })
 }
 
 /// Defines weak functions that pass their return address as the next argument.

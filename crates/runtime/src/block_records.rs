@@ -9,12 +9,14 @@
 
 use core::arch::global_asm;
 
+use reuselens_guest::sys;
 use reuselens_wire::{BLOCK_BYTES, BLOCK_RECORD_BYTES_MOST, Slot};
 
+use crate::process;
+use crate::quiet;
 use crate::segment;
 use crate::thread::{make_room, room};
 use crate::tls::{ThreadState, Tls, tls};
-use crate::{process, sys};
 
 /// Where a block record goes, and the slot whose cursor the code then advances.
 #[repr(C)]
@@ -122,19 +124,15 @@ const _: () = assert!(size_of::<Slot>() + BLOCK_RECORD_BYTES_MOST <= PAGE_BYTES)
 /// Maps a page that ends at a multiple of the size of a block. 0 if there is no memory, or system
 /// calls may not be made.
 fn new_page() -> u64 {
-    if sys::is_quiet() {
+    if quiet::is_quiet() {
         return 0;
     }
-    const READ_WRITE: i32 = 3;
-    const PRIVATE_ANONYMOUS: i32 = 0x22;
     let bytes = BLOCK_BYTES + PAGE_BYTES;
     // SAFETY: fresh address space; the rest of it is unmapped again.
     unsafe {
-        let start = sys::mmap(0, bytes, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0);
-        if start < 0 {
+        let Ok(start) = sys::map(0, bytes, sys::PROT_READ_WRITE, 0) else {
             return 0;
-        }
-        let start = start as usize;
+        };
         let end = (start + PAGE_BYTES).next_multiple_of(BLOCK_BYTES);
         let page = end - PAGE_BYTES;
         if page > start {
@@ -158,7 +156,7 @@ pub unsafe fn free_page(t: *mut Tls) {
         if page != 0 {
             (*t).slot = &crate::tls::DUMMY;
             (*t).discard.page = 0;
-            if !sys::is_quiet() {
+            if !quiet::is_quiet() {
                 sys::munmap(page as usize, PAGE_BYTES);
             }
         }

@@ -40,6 +40,8 @@ mod process;
 #[cfg(reuselens_runtime)]
 mod publish;
 #[cfg(reuselens_runtime)]
+mod quiet;
+#[cfg(reuselens_runtime)]
 mod ranges;
 #[cfg(reuselens_runtime)]
 mod regions;
@@ -57,8 +59,6 @@ mod spawn;
 mod stacks;
 #[cfg(reuselens_runtime)]
 mod stage;
-#[cfg(reuselens_runtime)]
-mod sys;
 #[cfg(reuselens_runtime)]
 mod thread;
 #[cfg(reuselens_runtime)]

@@ -4,11 +4,13 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
+use reuselens_guest::sys;
 use reuselens_wire::{Record, Slot, WireKind};
 
+use crate::quiet;
 use crate::segment;
 use crate::tls::{DUMMY, tls};
-use crate::{stage, sys, thread};
+use crate::{stage, thread};
 
 #[repr(C)]
 struct ProgramHeader {
@@ -83,11 +85,11 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
         let mut path = [0_u8; 1024];
         let name = CStr::from_ptr(info.name).to_bytes();
         // No name: the program itself. It was announced before system calls were forbidden.
-        if name.is_empty() && sys::is_quiet() {
+        if name.is_empty() && quiet::is_quiet() {
             return 0;
         }
         let length = if name.is_empty() {
-            sys::read_link(c"/proc/thread-self/exe", &mut path)
+            sys::executable(&mut path)
         } else {
             let length = name.len().min(path.len());
             path[..length].copy_from_slice(&name[..length]);
@@ -106,11 +108,11 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
 
 /// A file's device and inode number, by its path; `None` if system calls may not be made.
 pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
-    if sys::is_quiet() {
+    if quiet::is_quiet() {
         return None;
     }
     let mut ended = [0_u8; 1025];
     let length = path.len().min(1024);
     ended[..length].copy_from_slice(&path[..length]);
-    sys::identity(&ended)
+    sys::identity(CStr::from_bytes_until_nul(&ended).ok()?)
 }

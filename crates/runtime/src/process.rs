@@ -4,10 +4,12 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{Header, Record, Slot, WireKind};
 
+use crate::quiet;
 use crate::tls::{DUMMY, ThreadState, Tls, tls};
-use crate::{modules, publish, segment, stacks, sys, thread};
+use crate::{modules, publish, segment, stacks, thread};
 
 /// Set once the program's own constructors run. What libraries do before is not recorded.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -127,7 +129,7 @@ pub fn number(header: &Header) -> (u32, bool) {
 /// The slot must be the calling thread's.
 pub unsafe fn announce(slot: &Slot) {
     let mut path = [0_u8; 1024];
-    let length = sys::read_link(c"/proc/thread-self/exe", &mut path);
+    let length = sys::executable(&mut path);
     let operands = [
         u64::from(PARENT.load(Ordering::Relaxed)),
         u64::from(INSTRUMENTED.load(Ordering::Relaxed)),
@@ -151,7 +153,7 @@ pub fn announced(slot: &Slot, slot_index: u64) {
 /// Waits until the process's first thread has announced it.
 pub fn wait_until_announced() {
     while ANNOUNCED.load(Ordering::Acquire) == 0 && !segment::is_absent() {
-        sys::yield_now();
+        quiet::yield_now();
     }
 }
 

@@ -4,10 +4,11 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{MappedSegment, Slot, SlotOwner, SystemCalls};
 
+use crate::quiet;
 use crate::segment;
-use crate::sys;
 
 /// The run time's system calls; none are made once the program has restricted itself.
 struct OwnCalls;
@@ -19,23 +20,23 @@ const LOOKS: u32 = 1 << 20;
 impl SystemCalls for OwnCalls {
     #[inline]
     fn stamp() -> u64 {
-        sys::stamp()
+        quiet::stamp()
     }
 
     fn yield_now() {
-        sys::yield_now();
+        quiet::yield_now();
     }
 
     fn futex_wait(word: &AtomicU32, seen: u32) {
-        sys::futex_wait(word, seen);
+        quiet::futex_wait(word, seen);
     }
 
     fn futex_wake(word: &AtomicU32) {
-        sys::futex_wake(word);
+        quiet::futex_wake(word);
     }
 
     fn is_consumer_there(pid: u32, waits: u32) -> bool {
-        if sys::is_quiet() {
+        if quiet::is_quiet() {
             waits < LOOKS
         } else {
             sys::process_exists(pid)
@@ -62,7 +63,7 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
 /// happened before now. False if the block has no room for one more mark.
 #[inline]
 pub fn mark(segment: MappedSegment, slot: &Slot) -> bool {
-    segment.mark(slot, sys::ordered_stamp)
+    segment.mark(slot, quiet::ordered_stamp)
 }
 
 /// Not 0 once this process has begun to start threads or processes.

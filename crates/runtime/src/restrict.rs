@@ -1,6 +1,6 @@
 //! Notices when a program restricts what its code may do, as with a filter of system calls
 //! (`seccomp`): after that, a system call of ours could end the program, so the run time becomes
-//! *quiet* ([`sys::be_quiet`]). It makes no more system calls and goes on recording: it publishes
+//! *quiet* ([`quiet::be_quiet`]). It makes no more system calls and goes on recording: it publishes
 //! blocks without waking the consumer, and a thread that has to wait spins. Threads and processes
 //! that begin later are not recorded, because attaching takes system calls.
 //!
@@ -12,7 +12,7 @@ use core::arch::global_asm;
 
 use reuselens_wire::{Restriction, restriction};
 
-use crate::sys;
+use crate::quiet;
 
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
@@ -21,7 +21,7 @@ unsafe extern "C" {
 /// The program is about to make this system call.
 unsafe extern "C" fn before(number: u64, one: u64, two: u64, three: u64) {
     if let Some(taken) = restriction(number, [one, two, three]) {
-        sys::be_quiet(taken == Restriction::CallsAndTime);
+        quiet::be_quiet(taken == Restriction::CallsAndTime);
     }
 }
 

@@ -6,11 +6,12 @@ use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{
     BLOCK_BYTES, HEADER_BYTES, Header, MAGIC, MappedSegment, SEGMENT_BYTES, VERSION,
 };
 
-use crate::sys;
+use crate::quiet;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 /// 0 = not tried, 1 = being tried, 2 = mapped, 3 = none or abandoned: record nothing.
@@ -30,7 +31,7 @@ pub fn get() -> Option<MappedSegment> {
         match STATE.load(Ordering::Acquire) {
             MAPPED => return mapped(),
             NONE => return None,
-            TRYING => sys::yield_now(),
+            TRYING => quiet::yield_now(),
             _ => try_map(),
         }
     }
@@ -120,7 +121,7 @@ pub fn environment_is_ready() -> bool {
     unsafe { !environ.is_null() }
 }
 
-fn find_path(mut list: *const *const c_char) -> Option<*const u8> {
+fn find_path<'a>(mut list: *const *const c_char) -> Option<&'a CStr> {
     let name = reuselens_wire::ENVIRONMENT.as_bytes();
     loop {
         // SAFETY: walks the null-terminated list of zero-terminated strings.
@@ -132,36 +133,30 @@ fn find_path(mut list: *const *const c_char) -> Option<*const u8> {
         let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
         if text.len() > name.len() && text.starts_with(name) && text[name.len()] == b'=' {
             // SAFETY: within the string.
-            return Some(unsafe { entry.add(name.len() + 1) }.cast());
+            return Some(unsafe { CStr::from_ptr(entry.add(name.len() + 1)) });
         }
         // SAFETY: not yet at the end of the list.
         list = unsafe { list.add(1) };
     }
 }
 
-const READ_WRITE: i32 = 3;
-const SHARED: i32 = 1;
-const FIXED: i32 = 0x10;
-
 /// Maps the file so that blocks are aligned to their size; null if it is not a segment of ours.
-fn map(path: *const u8) -> *mut u8 {
-    const PRIVATE_ANONYMOUS_NORESERVE: i32 = 0x4022;
-    let fd = sys::open_read_write(path);
+fn map(path: &CStr) -> *mut u8 {
+    let fd = sys::open(path, sys::O_RDWR);
     if fd < 0 {
         return core::ptr::null_mut();
     }
     let room = SEGMENT_BYTES + BLOCK_BYTES;
     // SAFETY: reserves fresh address space, then maps the file over the aligned part of it.
     let base = unsafe {
-        let reserved = sys::mmap(0, room, 0, PRIVATE_ANONYMOUS_NORESERVE, -1, 0);
-        if reserved < 0 {
+        let Ok(reserved) = sys::map(0, room, sys::PROT_NONE, sys::MAP_NORESERVE) else {
             report_no_room(fd);
             sys::close(fd);
             return core::ptr::null_mut();
-        }
-        let aligned = (reserved as usize).next_multiple_of(BLOCK_BYTES);
-        let flags = SHARED | FIXED;
-        sys::mmap(aligned, SEGMENT_BYTES, READ_WRITE, flags, fd as i32, 0)
+        };
+        let aligned = reserved.next_multiple_of(BLOCK_BYTES);
+        let (rights, flags) = (sys::PROT_READ_WRITE, sys::MAP_SHARED | sys::MAP_FIXED);
+        sys::mmap(aligned, SEGMENT_BYTES, rights, flags, fd as i32, 0)
     };
     sys::close(fd);
     if base < 0 {
@@ -175,18 +170,19 @@ fn map(path: *const u8) -> *mut u8 {
         return core::ptr::null_mut();
     };
     // A program that became this one by `exec` has restricted itself; that holds on.
-    if sys::filters() > segment.header().filters.load(Ordering::Relaxed) {
-        sys::be_quiet(false);
+    if quiet::filters() > segment.header().filters.load(Ordering::Relaxed) {
+        quiet::be_quiet(false);
     }
     base
 }
 
 /// A limit of the address space leaves no room for the segment: reports to the analysing side that
 /// a thread is not recorded, and why. For that, the segment's header is mapped for a moment.
-fn report_no_room(fd: isize) {
+fn report_no_room(fd: i64) {
     // SAFETY: fresh address space, given back before the end; all fields of a header are atomic.
     unsafe {
-        let base = sys::mmap(0, HEADER_BYTES, READ_WRITE, SHARED, fd as i32, 0);
+        let (rights, shared) = (sys::PROT_READ_WRITE, sys::MAP_SHARED);
+        let base = sys::mmap(0, HEADER_BYTES, rights, shared, fd as i32, 0);
         if base < 0 {
             return;
         }

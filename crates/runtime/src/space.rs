@@ -6,15 +6,13 @@
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use reuselens_guest::errno::reported;
+use reuselens_guest::sys;
 use reuselens_wire::{BLOCK_BYTES, SEGMENT_BYTES, UNLIMITED, outer_limits};
 
-use crate::alloc::report;
 use crate::segment;
-use crate::sys;
 
 const ADDRESS_SPACE: c_uint = 9;
-const PRLIMIT64: usize = 302;
-const MLOCKALL: usize = 151;
 
 /// The limits that the program has set, soft and hard, if [`ARE_SET`].
 static LIMITS: [AtomicU64; 2] = [const { AtomicU64::new(UNLIMITED) }; 2];
@@ -28,22 +26,15 @@ fn ours() -> u64 {
     }
 }
 
-unsafe fn kernel(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> isize {
-    let a = [
-        pid as usize,
-        resource as usize,
-        new as usize,
-        old as usize,
-        0,
-        0,
-    ];
+unsafe fn kernel(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> i64 {
+    let a = [pid as u64, resource.into(), new as u64, old as u64, 0, 0];
     // SAFETY: by the caller; the kernel checks the pointers.
-    unsafe { sys::call(PRLIMIT64, a) }
+    unsafe { sys::call(sys::PRLIMIT64, a) }
 }
 
 /// `prlimit` of the program. `new` and `old` point to the soft and the hard limit, or are null.
 /// Returns the result of the system call.
-unsafe fn change(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> isize {
+unsafe fn change(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> i64 {
     let ours = ours();
     if resource != ADDRESS_SPACE || pid != 0 || ours == 0 {
         // SAFETY: the program's own request.
@@ -103,17 +94,17 @@ weak! {
 
 unsafe extern "C" fn set(resource: c_uint, new: *const u64) -> c_int {
     // SAFETY: the program's own request, passed on; so below.
-    unsafe { report(change(0, resource, new, core::ptr::null_mut())) as c_int }
+    reported(unsafe { change(0, resource, new, core::ptr::null_mut()) }) as c_int
 }
 
 unsafe extern "C" fn get(resource: c_uint, old: *mut u64) -> c_int {
     // SAFETY: as above.
-    unsafe { report(change(0, resource, core::ptr::null(), old)) as c_int }
+    reported(unsafe { change(0, resource, core::ptr::null(), old) }) as c_int
 }
 
 unsafe extern "C" fn both(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> c_int {
     // SAFETY: as above.
-    unsafe { report(change(pid, resource, new, old)) as c_int }
+    reported(unsafe { change(pid, resource, new, old) }) as c_int
 }
 
 /// `mlockall`. If the segment is mapped, current memory is locked when it is first used, and not
@@ -124,5 +115,5 @@ unsafe extern "C" fn lock_all(flags: c_int) -> c_int {
     let lazily = flags & CURRENT != 0 && ours() != 0;
     let flags = if lazily { flags | ON_FAULT } else { flags };
     // SAFETY: as above.
-    unsafe { report(sys::call(MLOCKALL, [flags as usize, 0, 0, 0, 0, 0])) as c_int }
+    reported(unsafe { sys::call(sys::MLOCKALL, [flags as u64, 0, 0, 0, 0, 0]) }) as c_int
 }

@@ -9,8 +9,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 
+use reuselens_guest::sys;
+
 use crate::spawn::real;
-use crate::{sys, thread};
+use crate::thread;
 
 /// libc's function; 0 before it was looked up.
 static REAL_GET_ATTRIBUTES: AtomicUsize = AtomicUsize::new(0);

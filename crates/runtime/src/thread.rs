@@ -7,12 +7,14 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use reuselens_guest::sys;
 use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotOwner, SlotState, WireKind};
 
 use crate::publish::{open_slot, publish};
+use crate::quiet;
 use crate::segment;
 use crate::tls::{DUMMY, ThreadState, Tls, tls};
-use crate::{block_records, process, stacks, stage, sys, title};
+use crate::{block_records, process, stacks, stage, title};
 
 /// The slow path of the hooks: writes a record for which the hook found no room.
 #[cold]
@@ -161,7 +163,7 @@ pub unsafe fn make_room(t: *mut Tls) -> bool {
         let ready = if core::ptr::eq((*t).slot, &DUMMY) {
             match (*t).state {
                 ThreadState::New => attach(t),
-                ThreadState::Unrecorded if sys::is_quiet() => false,
+                ThreadState::Unrecorded if quiet::is_quiet() => false,
                 _ => {
                     count_lost();
                     false
@@ -262,7 +264,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
         unsafe { (*t).state = ThreadState::Unrecorded };
         false
     };
-    if sys::is_quiet() {
+    if quiet::is_quiet() {
         return unrecorded(&header.detached_for_filter);
     }
     let Some(index) = segment.claim_slot() else {

@@ -179,14 +179,16 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut u8 {
 pub extern "C" fn free(at: *mut u8) {
     ensure();
     forget(at);
-    next::free(at);
+    // SAFETY: the arguments are the program's, for this function.
+    unsafe { next::free(at) };
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn realloc(at: *mut u8, bytes: usize) -> *mut u8 {
     ensure();
     let before = forget(at);
-    let moved = next::realloc(at, bytes);
+    // SAFETY: the arguments are the program's, for this function.
+    let moved = unsafe { next::realloc(at, bytes) };
     if moved.is_null()
         && bytes > 0
         && let Some(before) = before
@@ -211,7 +213,8 @@ pub extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn posix_memalign(to: *mut *mut u8, alignment: usize, bytes: usize) -> c_int {
     ensure();
-    let result = next::posix_memalign(to, alignment, bytes);
+    // SAFETY: the arguments are the program's, for this function.
+    let result = unsafe { next::posix_memalign(to, alignment, bytes) };
     if result == 0 {
         // SAFETY: it has succeeded, so the block's address is there.
         keep(unsafe { *to }, bytes);
@@ -240,7 +243,8 @@ unsafe impl GlobalAlloc for OwnMemory {
     }
 
     unsafe fn dealloc(&self, at: *mut u8, _: Layout) {
-        next::free(at);
+        // SAFETY: the block was allocated here.
+        unsafe { next::free(at) };
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -259,7 +263,8 @@ unsafe impl GlobalAlloc for OwnMemory {
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         if layout.align() <= ALIGNMENT {
-            return next::realloc(at, bytes);
+            // SAFETY: the block was allocated here, by `malloc`.
+            return unsafe { next::realloc(at, bytes) };
         }
         // SAFETY: the size is one that Rust asks for, and the alignment is the block's.
         let new = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };

@@ -4,10 +4,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use reuselens_guest::sys;
 use reuselens_wire::WireKind;
 
 use super::*;
-use crate::image::sys;
 
 /// Two pages, the second of which cannot be read; the end of the first.
 fn end_of_readable() -> u64 {

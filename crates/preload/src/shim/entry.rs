@@ -229,7 +229,8 @@ extern "C" fn calloc_slowly(count: usize, bytes: usize, address: u64, sp: u64, b
 
 extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     match is_ordinary(address, sp) && !heap::is_ours(old as usize) && !is_early(old) {
-        true => next::realloc(old, bytes),
+        // SAFETY: the arguments are the program's, for this function.
+        true => unsafe { next::realloc(old, bytes) },
         false => realloc_slowly(old, bytes, address, sp, bp),
     }
 }
@@ -264,7 +265,8 @@ extern "C" fn realloc_slowly(
     }
     if at.is_null() {
         if !is_ours && !is_early {
-            return next::realloc(old, bytes);
+            // SAFETY: as in `realloc_from`.
+            return unsafe { next::realloc(old, bytes) };
         }
         at = next::malloc(bytes);
     }
@@ -274,7 +276,8 @@ extern "C" fn realloc_slowly(
     let room = match (is_ours, is_early) {
         (true, _) => heap::room(old as usize),
         (_, true) => early_room(old),
-        _ => next::malloc_usable_size(old),
+        // SAFETY: the block is the next allocator's.
+        _ => unsafe { next::malloc_usable_size(old) },
     };
     // SAFETY: both blocks have so many bytes, and are different ones.
     unsafe { core::ptr::copy_nonoverlapping(old, at, room.min(bytes)) };
@@ -342,7 +345,8 @@ extern "C" fn posix_memalign_from(
             return 0;
         }
     }
-    next::posix_memalign(to, align, bytes)
+    // SAFETY: the arguments are the program's, for this function.
+    unsafe { next::posix_memalign(to, align, bytes) }
 }
 
 /// Programs that `reuselens cc` built have functions `malloc` and so on of their own, which pass on
@@ -406,7 +410,8 @@ extern "C" fn mmap_from(
     bp: u64,
 ) -> *mut u8 {
     start::is_starting();
-    let mapped = next::mmap(at, bytes, prot, flags, fd, offset);
+    // SAFETY: the arguments are the program's, for this function.
+    let mapped = unsafe { next::mmap(at, bytes, prot, flags, fd, offset) };
     const ANONYMOUS: c_int = 0x20;
     if flags & ANONYMOUS != 0 && mapped as isize != -1 && is_candidate(address) {
         mappings::mapped(mapped as usize, bytes, cursor(address, sp, bp));
@@ -422,7 +427,8 @@ extern "C" fn mmap_from(
 pub unsafe extern "C" fn munmap(at: *mut u8, bytes: usize) -> c_int {
     start::is_starting();
     mappings::unmapped(at as usize, bytes);
-    next::munmap(at, bytes)
+    // SAFETY: passed on.
+    unsafe { next::munmap(at, bytes) }
 }
 
 #[inline(never)]
@@ -441,7 +447,8 @@ pub unsafe extern "C" fn free(at: *mut u8) {
         return release(at as usize);
     }
     match start::is_calm() && !is_early(at) {
-        true => next::free(at),
+        // SAFETY: passed on.
+        true => unsafe { next::free(at) },
         false => free_slowly(at),
     }
 }
@@ -461,7 +468,8 @@ pub unsafe extern "C" fn __libc_free(at: *mut u8) {
 fn free_slowly(at: *mut u8) {
     // What was allocated early is kept.
     if !is_early(at) && !start::is_starting() {
-        next::free(at);
+        // SAFETY: the block is the next allocator's.
+        unsafe { next::free(at) };
     }
 }
 
@@ -497,7 +505,8 @@ pub unsafe extern "C" fn malloc_usable_size(at: *mut u8) -> usize {
     match is_early(at) {
         true => early_room(at),
         false if start::is_starting() => 0,
-        false => next::malloc_usable_size(at),
+        // SAFETY: passed on.
+        false => unsafe { next::malloc_usable_size(at) },
     }
 }
 
@@ -507,12 +516,8 @@ pub unsafe extern "C" fn malloc_usable_size(at: *mut u8) -> usize {
 /// As in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    const EXIT_GROUP: usize = 231;
     start::finish();
-    loop {
-        // SAFETY: it does not return.
-        unsafe { sys::call(EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]) };
-    }
+    sys::die(status as u64)
 }
 
 /// Ends the process at once.

@@ -244,7 +244,7 @@ impl State {
             let known = (tiers + 1) * spans * size_of::<Span>();
             let known = sys::map(0, known, sys::PROT_READ_WRITE, flags);
             if known.is_err() {
-                sys::call(sys::MUNMAP, [at, bytes + HUGE_PAGE, 0, 0, 0, 0]);
+                sys::munmap(at, bytes + HUGE_PAGE);
             }
             (at.next_multiple_of(HUGE_PAGE), known.ok()?)
         };

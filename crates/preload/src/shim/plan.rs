@@ -1,5 +1,6 @@
 //! The plan: the mapped file of [`layout`](crate::layout), and the counts in it.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use reuselens_guest::sys::{self, File};
@@ -178,7 +179,8 @@ pub fn open() -> bool {
     if len == 0 || len >= PATH {
         return false;
     }
-    let Some(file) = File::open(&path[..=len], sys::O_RDWR_CLOEXEC) else {
+    let path = CStr::from_bytes_until_nul(&path).ok();
+    let Some(file) = path.and_then(|path| File::open(path, sys::O_RDWR)) else {
         return false;
     };
     let mut start = [0_u8; 8 * head::SIZE];
@@ -205,7 +207,7 @@ pub fn open() -> bool {
 /// Copies the value of the environment variable, as the process was started with it: the C library
 /// may not have its own copy yet.
 fn variable(into: &mut [u8; PATH]) -> Option<usize> {
-    let file = File::open(b"/proc/self/environ\0", sys::O_RDONLY_CLOEXEC)?;
+    let file = File::open(c"/proc/self/environ", 0)?;
     let mut buffer = [0_u8; 4096];
     let name = PLAN_VARIABLE.as_bytes();
     // Bytes of the entry so far, and whether it is ours so far.

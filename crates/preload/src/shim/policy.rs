@@ -8,9 +8,9 @@ use super::plan;
 use crate::layout::{HUGE_PAGE, object, table, tier, way};
 
 /// `mbind`: pages of one node, where it has any.
-const MPOL_PREFERRED: usize = 1;
+const MPOL_PREFERRED: u64 = 1;
 /// `mbind`: move the pages that are there.
-const MPOL_MF_MOVE: usize = 2;
+const MPOL_MF_MOVE: u64 = 2;
 /// Nodes that a mask of ours can name.
 const NODES: usize = 1024;
 
@@ -19,7 +19,7 @@ fn way_of(number: usize) -> u64 {
 }
 
 /// Notes what a system call for a tier ended with; whether it did what was asked.
-fn note(number: usize, result: isize) -> bool {
+fn note(number: usize, result: i64) -> bool {
     if result < 0 {
         plan::add(plan::of_tier(number, tier::REFUSED), 1);
         let error = plan::word(plan::of_tier(number, tier::ERROR));
@@ -91,20 +91,19 @@ pub fn placed_bytes(number: usize, at: usize, bytes: usize) -> u64 {
     pages.sum()
 }
 
-fn bind(low: usize, high: usize, node: usize) -> isize {
+fn bind(low: usize, high: usize, node: usize) -> i64 {
     let mut mask = [0_u64; NODES / 64];
     let Some(word) = mask.get_mut(node / 64) else {
         return -22;
     };
     *word = 1 << (node % 64);
-    let mask = mask.as_ptr() as usize;
     // The kernel ignores the last bit of the given length.
     let a = [
-        low,
-        high - low,
+        low as u64,
+        (high - low) as u64,
         MPOL_PREFERRED,
-        mask,
-        NODES + 1,
+        mask.as_ptr() as u64,
+        NODES as u64 + 1,
         MPOL_MF_MOVE,
     ];
     // SAFETY: this changes no bytes, and the kernel reads the mask only.
@@ -127,7 +126,7 @@ pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
             let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
             // SAFETY: as above.
             let _ = unsafe { sys::map(at, bytes, sys::PROT_NONE, flags) };
-            note(range, -(error as isize))
+            note(range, -i64::from(error))
         }
     }
 }

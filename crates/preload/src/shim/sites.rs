@@ -372,7 +372,10 @@ pub fn forget_cut_scan() {
 /// The last part of a module's path; of the program itself, from the system.
 fn file_name<'a>(path: &'a [u8], buffer: &'a mut [u8; 512]) -> &'a [u8] {
     let path = match path.is_empty() {
-        true => sys::executable(buffer),
+        true => {
+            let length = sys::executable(buffer);
+            &buffer[..length]
+        }
         false => path,
     };
     let start = path.iter().rposition(|byte| *byte == b'/');

@@ -1,6 +1,6 @@
 //! Huge pages by mapping, from `/proc/self/smaps`: for kernels that cannot say it page by page.
 
-use reuselens_guest::sys::{self, File};
+use reuselens_guest::sys::File;
 
 /// What a part of a range is.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ struct SmapsEntry {
 /// Calls `each` with how many bytes of a range are of which sort, where a mapping that has several
 /// counts in proportion; whether all of the range was found.
 pub fn ask(low: usize, high: usize, mut each: impl FnMut(Sort, u64)) -> bool {
-    let Some(file) = File::open(b"/proc/self/smaps\0", sys::O_RDONLY_CLOEXEC) else {
+    let Some(file) = File::open(c"/proc/self/smaps", 0) else {
         return false;
     };
     let (mut buffer, mut line, mut len) = ([0_u8; 4096], [0_u8; 256], 0);

@@ -1,7 +1,7 @@
 //! The start and the end of a process.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use reuselens_guest::lock::Lock;
 use reuselens_guest::{modules, next, sys, unwind};
@@ -15,9 +15,9 @@ const READY: u32 = 2;
 
 static STATE: AtomicU32 = AtomicU32::new(NEW);
 /// The thread that starts it.
-static STARTER: AtomicUsize = AtomicUsize::new(0);
+static STARTER: AtomicU32 = AtomicU32::new(0);
 /// The process that asks about its pages at its end; 0 if none does.
-static ASKER: AtomicUsize = AtomicUsize::new(0);
+static ASKER: AtomicU32 = AtomicU32::new(0);
 
 /// Whether calls need more than the usual test: 1 before the start, and while there may be new
 /// modules.

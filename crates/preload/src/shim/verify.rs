@@ -213,9 +213,16 @@ fn nodes(low: usize, high: usize, node: u64, found: &mut PageCounts) {
         for (index, at) in pages[..count].iter_mut().enumerate() {
             *at = page + index * 4096;
         }
-        let (pages, status_at) = (pages.as_ptr() as usize, status.as_mut_ptr() as usize);
+        let a = [
+            0,
+            count as u64,
+            pages.as_ptr() as u64,
+            0,
+            status.as_mut_ptr() as u64,
+            0,
+        ];
         // SAFETY: the tables have `count` entries; the kernel writes the second.
-        let result = unsafe { sys::call(sys::MOVE_PAGES, [0, count, pages, 0, status_at, 0]) };
+        let result = unsafe { sys::call(sys::MOVE_PAGES, a) };
         for (index, status) in status[..count].iter().enumerate() {
             let start = page + index * 4096;
             let bytes = (high.min(start + 4096) - low.max(start)) as u64;
@@ -259,14 +266,14 @@ struct ScanRegion {
     categories: u64,
 }
 
-const PAGEMAP_SCAN: usize = 0xc060_6610;
+const PAGEMAP_SCAN: u64 = 0xc060_6610;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
 const HUGE: u64 = 1 << 6;
 
 /// Whether pages are huge, page by page; false where the kernel cannot say.
 fn huge_pages(low: usize, high: usize, found: &mut PageCounts) -> bool {
-    let Some(file) = File::open(b"/proc/self/pagemap\0", sys::O_RDONLY_CLOEXEC) else {
+    let Some(file) = File::open(c"/proc/self/pagemap", 0) else {
         return false;
     };
     let mut regions = [ScanRegion::default(); 64];
@@ -283,7 +290,7 @@ fn huge_pages(low: usize, high: usize, found: &mut PageCounts) -> bool {
     let (mut huge, mut small) = (0, 0);
     while scan.start < scan.end {
         // SAFETY: the argument is as the request asks, and its table is ours.
-        let count = unsafe { file.control(PAGEMAP_SCAN, &raw mut scan as usize) };
+        let count = unsafe { file.control(PAGEMAP_SCAN, &raw mut scan as u64) };
         let Ok(count) = usize::try_from(count) else {
             return false;
         };
