@@ -1,6 +1,10 @@
 //! [`Lock`]: a spin lock for the state that all threads of a process share. It is held for a short
 //! time, and never while code of the program runs.
 //!
+//! It is not the crate `guest`'s: the child of a `vfork` uses the memory of its parent, locks
+//! included. If the parent is killed while it holds one, nobody gives that back, so who waits here
+//! looks now and then whether the process that the lock belongs to is still there.
+//!
 //! A lock is also held during system calls in one case. The lock of `CODES` is held across `mmap`
 //! with `MAP_FIXED`, `mprotect`, `mremap`, `shmat` with `SHM_REMAP`, and `munmap` and `shmdt` of
 //! memory with code in it, so that no thread translates from memory that the kernel is changing.

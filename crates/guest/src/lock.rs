@@ -1,10 +1,14 @@
-//! A lock that needs nothing from the C library.
+//! [`Lock`]: a lock that needs nothing from the C library, for state that is held for short times.
+//! It can be taken by one function and given back by another, as those are that run around a fork.
+//!
+//! A thread that is killed while it holds the lock never gives it back. The crate `dbi`, which must
+//! survive that, has a lock of its own.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys;
 
-/// A lock over some state that is elsewhere. It is held for short times only.
+/// A lock over some state that is elsewhere.
 pub struct Lock(AtomicBool);
 
 /// Holds a [`Lock`].
@@ -67,5 +71,47 @@ impl Lock {
 impl Drop for LockHeld<'_> {
     fn drop(&mut self) {
         self.0.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use core::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_holds_the_lock() {
+        static LOCK: Lock = Lock::new();
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        const STEPS: u64 = 10_000;
+        let count = || {
+            for _ in 0..STEPS {
+                let _held = LOCK.hold();
+                // Not one operation: a step is lost where two threads hold the lock.
+                let before = COUNT.load(Ordering::Relaxed);
+                COUNT.store(before + 1, Ordering::Relaxed);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(count);
+            count();
+        });
+        assert_eq!(COUNT.load(Ordering::Relaxed), 2 * STEPS);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_refused_until_it_is_given_back() {
+        let lock = Lock::new();
+        let held = lock.hold();
+        assert!(lock.try_hold().is_none());
+        assert!(lock.hold_soon().is_none());
+        drop(held);
+        lock.take();
+        assert!(lock.try_hold().is_none());
+        lock.release();
+        assert!(lock.hold_soon().is_some());
     }
 }
