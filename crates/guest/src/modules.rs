@@ -1,4 +1,7 @@
-//! The files that the process has mapped as code.
+//! The files that the loader has mapped with code: where they are, and what they export.
+//!
+//! By `dl_iterate_phdr`: it takes a lock of the loader, and needs no system call. The crate `dbi` is
+//! there before the loader, and in programs without one; it reads `/proc` (its `maps`).
 
 use core::ffi::{c_int, c_void};
 
@@ -137,6 +140,17 @@ impl MappedModule<'_> {
             frames_end: frames + header.bytes,
             end,
         })
+    }
+
+    /// The first address of its memory, and the first after it; there may be gaps.
+    pub fn extent(&self) -> (u64, u64) {
+        let loads = self.headers.iter().filter(|header| header.kind == LOAD);
+        let low = loads.clone().map(|header| header.address).min();
+        let high = loads
+            .map(|header| header.address.wrapping_add(header.bytes))
+            .max();
+        let at = |address: Option<u64>| self.bias.wrapping_add(address.unwrap_or(0));
+        (at(low), at(high))
     }
 
     /// Whether an address is in its memory.
@@ -289,5 +303,60 @@ impl ExportedSymbols {
         let at = (self.strings + u64::from(symbol.name)) as *const core::ffi::c_char;
         // SAFETY: names end with a zero byte.
         unsafe { core::ffi::CStr::from_ptr(at) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `with` with the module around an address.
+    fn around<T>(address: u64, with: impl Fn(&MappedModule<'_>) -> T) -> Option<T> {
+        let mut found = None;
+        for_each(|module| {
+            if module.holds(address) {
+                found = Some(with(module));
+            }
+            found.is_some()
+        });
+        found
+    }
+
+    #[test]
+    fn the_program_is_a_module_without_a_path() {
+        let here = code_at as *const () as u64;
+        let (is_unnamed, (low, high)) =
+            around(here, |module| (module.path.is_empty(), module.extent())).expect("is mapped");
+        assert!(is_unnamed && (low..high).contains(&here));
+        let code = code_at(here).expect("has frame information");
+        assert!(code.frames < code.frames_end && code.frames_end <= code.end);
+        assert!((low..=high).contains(&code.end));
+        assert!(around(1, |_| ()).is_none() && code_at(1).is_none());
+        let (adds, subs) = changes().expect("this loader counts");
+        assert!(adds > subs);
+    }
+
+    #[test]
+    fn exported_functions_are_found_where_calls_go() {
+        unsafe extern "C" {
+            fn qsort();
+        }
+        let at = qsort as *const () as u64;
+        let (bias, function) = around(at, |module| {
+            let symbols = module.symbols().expect("has a table");
+            assert!(symbols.function(c"no such function").is_none());
+            (module.bias, symbols.function(c"qsort"))
+        })
+        .expect("the C library is mapped");
+        let (address, bytes) = function.expect("is exported");
+        assert_eq!(bias + address, at);
+        assert!(bytes > 0);
+        let here = code_at as *const () as u64;
+        let is_used = around(here, |module| {
+            module
+                .symbols()
+                .is_some_and(|symbols| symbols.uses(c"qsort"))
+        });
+        assert_eq!(is_used, Some(true));
     }
 }

@@ -575,3 +575,92 @@ fn register_and_offset(code: &mut Reader) -> Option<(u64, i64)> {
         .filter(|register| *register < 32)?;
     Some((register.into(), code.sleb()?))
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use core::ffi::{c_int, c_void};
+    use std::vec::Vec;
+
+    use super::*;
+
+    // The unwinder that Rust's panics use.
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(
+            each: unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int,
+            data: *mut c_void,
+        ) -> c_int;
+        fn _Unwind_GetIP(context: *const c_void) -> usize;
+    }
+
+    unsafe extern "C" fn keep_address(context: *const c_void, into: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes a frame, and what `walks` gave it.
+        unsafe { (*into.cast::<Vec<u64>>()).push(_Unwind_GetIP(context) as u64) };
+        0
+    }
+
+    /// The return addresses of the calls that this function is in, by this module and by the other
+    /// unwinder.
+    #[inline(never)]
+    fn walks() -> [Vec<u64>; 2] {
+        let (return_address, sp, bp);
+        // SAFETY: only reads registers.
+        unsafe {
+            core::arch::asm!(
+                "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
+                out(reg) return_address, out(reg) sp, out(reg) bp,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        let here = CallCursor {
+            return_address,
+            sp,
+            bp,
+        };
+        let callers = core::iter::successors(here.caller(), |cursor| cursor.caller());
+        let ours = callers.map(|cursor| cursor.return_address).collect();
+        let mut theirs: Vec<u64> = Vec::new();
+        // SAFETY: the callback gets the list that it adds to.
+        unsafe { _Unwind_Backtrace(keep_address, (&raw mut theirs).cast()) };
+        // The first is this function itself.
+        theirs.remove(0);
+        [ours, theirs]
+    }
+
+    /// Calls itself: with frames that have an array, and without.
+    #[inline(never)]
+    fn nested(depth: u64) -> [Vec<u64>; 2] {
+        let mut room = [depth; 100];
+        let walked = if depth == 0 {
+            walks()
+        } else {
+            nested(core::hint::black_box(depth - 1))
+        };
+        core::hint::black_box(&mut room);
+        walked
+    }
+
+    #[test]
+    fn calls_are_those_that_another_unwinder_finds() {
+        const DEPTH: u64 = 20;
+        // Rules are looked up, known, and looked up again.
+        for round in 0..3 {
+            let [ours, theirs] = nested(DEPTH);
+            assert!(ours.len() > DEPTH as usize + 1, "{ours:x?} of {theirs:x?}");
+            assert_eq!(ours, theirs[..ours.len()]);
+            let starts = ours[..=DEPTH as usize].iter();
+            let start = nested as *const () as u64;
+            assert!(
+                starts
+                    .map(|at| function_start(*at))
+                    .all(|at| at == Some(start))
+            );
+            assert!(frame_after(ours[0]).is_none_or(|bytes| bytes >= 800));
+            if round == 1 {
+                forget();
+            }
+        }
+        assert!(function_start(1).is_none() && frame_after(1).is_none());
+    }
+}

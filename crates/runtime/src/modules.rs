@@ -2,8 +2,9 @@
 //! with the addresses that the dynamic loader reports. The analysing side needs them to find the
 //! names of functions; the stage also learns from here where wanted functions are.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::CStr;
 
+use reuselens_guest::modules::{self, MappedModule};
 use reuselens_guest::sys;
 use reuselens_wire::{Record, Slot, WireKind};
 
@@ -12,39 +13,12 @@ use crate::segment;
 use crate::tls::{DUMMY, tls};
 use crate::{stage, thread};
 
-#[repr(C)]
-struct ProgramHeader {
-    kind: u32,
-    flags: u32,
-    offset: u64,
-    address: u64,
-    physical: u64,
-    file_bytes: u64,
-    memory_bytes: u64,
-    align: u64,
-}
-
-#[repr(C)]
-struct Info {
-    bias: u64,
-    name: *const c_char,
-    headers: *const ProgramHeader,
-    header_count: u16,
-    adds: u64,
-    subs: u64,
-}
-
-unsafe extern "C" {
-    fn dl_iterate_phdr(
-        each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
-        data: *mut c_void,
-    ) -> c_int;
-}
-
-/// Announces all modules through a slot.
+/// Announces all modules through a slot, which must be the calling thread's.
 pub fn announce_all(slot: &Slot) {
-    // SAFETY: the callback only reads what it is given and writes to this thread's slot.
-    unsafe { dl_iterate_phdr(each, core::ptr::from_ref(slot).cast_mut().cast()) };
+    modules::for_each(|module| {
+        announce(slot, module);
+        false
+    });
 }
 
 /// Announces all modules again, after some may have been loaded. The reader ignores those that it
@@ -66,44 +40,29 @@ pub fn rescan() {
     thread::flush();
 }
 
-unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_int {
-    const LOAD: u32 = 1;
-    // SAFETY: the loader passes a valid description; the slot is the one given above.
-    unsafe {
-        let info = &*info;
-        let headers = core::slice::from_raw_parts(info.headers, usize::from(info.header_count));
-        let loads = headers.iter().filter(|header| header.kind == LOAD);
-        let low = loads
-            .clone()
-            .map(|header| header.address)
-            .min()
-            .unwrap_or(0);
-        let high = loads
-            .map(|header| header.address + header.memory_bytes)
-            .max()
-            .unwrap_or(0);
-        let mut path = [0_u8; 1024];
-        let name = CStr::from_ptr(info.name).to_bytes();
-        // No name: the program itself. It was announced before system calls were forbidden.
-        if name.is_empty() && quiet::is_quiet() {
-            return 0;
-        }
-        let length = if name.is_empty() {
-            sys::executable(&mut path)
-        } else {
-            let length = name.len().min(path.len());
-            path[..length].copy_from_slice(&name[..length]);
-            length
-        };
-        let operands = [info.bias + low, info.bias + high, length as u64];
-        let slot = &*slot.cast::<Slot>();
-        if let Some(segment) = segment::get() {
-            stage::module_mapped(&segment.header().control, &path[..length], info.bias);
-        }
-        let event = Record::new(WireKind::Module, 0, 0, info.bias);
-        thread::announce(slot, event, &operands, &path[..length]);
+fn announce(slot: &Slot, module: &MappedModule<'_>) {
+    let is_program = module.path.is_empty();
+    // The program itself was announced before system calls were forbidden.
+    if is_program && quiet::is_quiet() {
+        return;
     }
-    0
+    let mut path = [0_u8; 1024];
+    let length = if is_program {
+        sys::executable(&mut path)
+    } else {
+        let length = module.path.len().min(path.len());
+        path[..length].copy_from_slice(&module.path[..length]);
+        length
+    };
+    if let Some(segment) = segment::get() {
+        let control = &segment.header().control;
+        // SAFETY: the loader holds its lock, so it is one thread at a time.
+        unsafe { stage::module_mapped(control, &path[..length], module.bias) };
+    }
+    let (low, high) = module.extent();
+    let event = Record::new(WireKind::Module, 0, 0, module.bias);
+    // SAFETY: by the callers of `announce_all`, the slot is this thread's.
+    unsafe { thread::announce(slot, event, &[low, high, length as u64], &path[..length]) };
 }
 
 /// A file's device and inode number, by its path; `None` if system calls may not be made.
