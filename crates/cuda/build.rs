@@ -14,7 +14,6 @@ const VERSIONS: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
-    println!("cargo::rerun-if-changed=../ptx/src/texture_descriptor.rs");
     println!("cargo::rustc-check-cfg=cfg(reuselens_cuda)");
     let folder = PathBuf::from(std::env::var("OUT_DIR")?);
     let (library, versions) = (folder.join("cuda.so"), folder.join("versions.so"));

@@ -21,8 +21,8 @@ const PROFILE: [&str; 6] = [
 ];
 
 /// Compiles the image into `out/dbi.so`, which is empty if the target is not x86-64 Linux.
-/// `crates` is the folder with `wire`, `guest` and `dbi` in it. Prints for cargo which files the image
-/// depends on.
+/// `crates` is the folder with `wire`, `guest` and `dbi` in it. Prints for cargo which files the
+/// image depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let own = ["dbi/src", "dbi/Cargo.toml", "dbi/build_support.rs"];
     for source in own.into_iter().chain(["guest/src", "wire/src"]) {

@@ -77,13 +77,6 @@ mod server;
 #[cfg(not(reuselens_cuda))]
 mod static_symbols;
 mod status;
-#[cfg(reuselens_cuda)]
-#[allow(
-    dead_code,
-    reason = "a program describes textures, and reads no description"
-)]
-#[path = "../../ptx/src/texture_descriptor.rs"]
-mod texture_descriptor;
 
 #[cfg(not(reuselens_cuda))]
 pub use advised::{AdvisedBlock, AdvisedKernels};

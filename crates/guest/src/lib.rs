@@ -1,5 +1,5 @@
-//! What the code that runs inside measured programs has in common: system calls, a lock, the modules
-//! of the process, its calls by frame information, and the allocator after ours.
+//! What the code that runs inside measured programs has in common: system calls, a lock, the
+//! modules of the process, its calls by frame information, and the allocator after ours.
 //!
 //! | module | what | needs of the C library |
 //! |---|---|---|
@@ -12,10 +12,10 @@
 //! | [`next`] | the allocator that the program would use without us | `dlsym`, `errno` |
 //! | [`errno`] | results of system calls in place of functions | `errno` |
 //!
-//! It is a guest, too: it allocates nothing, prints nothing, and leaves `errno` alone but where it
-//! stands in for a function of the C library. The build scripts of those that use it compile it with
-//! plain `rustc` (`build_support.rs`); as a member of the workspace it is checked and tested. It is
-//! for x86-64 Linux, and empty elsewhere.
+//! It is a guest, too: it allocates nothing, prints nothing but before it ends the process, and
+//! leaves `errno` alone but where it stands in for a function of the C library. The build scripts
+//! of those that use it compile it with plain `rustc` (`build_support.rs`); as a member of the
+//! workspace it is checked and tested. It is for x86-64 Linux, and empty elsewhere.
 //!
 //! For: `runtime`, `dbi`, and what `preload` and `cuda` put into programs. Not for: the analysing
 //! side, which has the standard library, and what both sides must know (`wire`).

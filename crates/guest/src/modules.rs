@@ -1,7 +1,7 @@
 //! The files that the loader has mapped with code: where they are, and what they export.
 //!
-//! By `dl_iterate_phdr`: it takes a lock of the loader, and needs no system call. The crate `dbi` is
-//! there before the loader, and in programs without one; it reads `/proc` (its `maps`).
+//! By `dl_iterate_phdr`: it takes a lock of the loader, and needs no system call. The crate `dbi`
+//! is there before the loader, and in programs without one; it reads `/proc` (its `maps`).
 
 use core::ffi::{c_int, c_void};
 
@@ -144,13 +144,13 @@ impl MappedModule<'_> {
 
     /// The first address of its memory, and the first after it; there may be gaps.
     pub fn extent(&self) -> (u64, u64) {
-        let loads = self.headers.iter().filter(|header| header.kind == LOAD);
-        let low = loads.clone().map(|header| header.address).min();
-        let high = loads
-            .map(|header| header.address.wrapping_add(header.bytes))
-            .max();
-        let at = |address: Option<u64>| self.bias.wrapping_add(address.unwrap_or(0));
-        (at(low), at(high))
+        let (mut low, mut high) = (u64::MAX, 0);
+        for header in self.headers.iter().filter(|header| header.kind == LOAD) {
+            low = low.min(header.address);
+            high = high.max(header.address.wrapping_add(header.bytes));
+        }
+        let at = |address: u64| self.bias.wrapping_add(address);
+        (at(low.min(high)), at(high))
     }
 
     /// Whether an address is in its memory.

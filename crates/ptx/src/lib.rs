@@ -65,7 +65,6 @@ mod selection;
 mod sink;
 mod stream;
 mod syntax;
-mod texture_descriptor;
 
 pub use arguments::{Argument, ArgumentError};
 pub use arithmetic::ArithmeticSink;
@@ -80,6 +79,7 @@ pub use machine::{
     SkippedSum, Stats,
 };
 pub use names::{readable, without_parameters};
+pub use reuselens_wire::{AddressMode, ChannelKind, TextureDescriptor};
 pub use selection::{LaunchNumbers, LaunchSelection};
 pub use sink::{
     BlockSink, Calculation, Count, Ignore, LaunchSink, OperandValues, Space, WarpAccess, WarpKind,
@@ -87,4 +87,3 @@ pub use sink::{
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;
 pub use syntax::{Token, TokenKind, tokens};
-pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

@@ -77,7 +77,8 @@ pub fn ordered_stamp() -> u64 {
     stamp()
 }
 
-/// The time-stamp counter. A count from the last time read if the counter must not be read any more.
+/// The time-stamp counter. A count from the last time read if the counter must not be read any
+/// more.
 #[inline]
 pub fn stamp() -> u64 {
     if TIME.load(Ordering::Relaxed) != 0 {

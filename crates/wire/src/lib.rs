@@ -18,8 +18,12 @@
 //! The queue has [`QUEUE_CELLS`] cells. A thread that finds it full sleeps until the analysing side
 //! has taken a block, so no record is dropped and no buffer grows.
 //!
-//! For: `runtime` and `dbi` (producers, inside the measured program) and `capture` (consumer).
-//! Not for: anyone else; the layout changes with [`VERSION`], and both sides come from one build.
+//! A [`TextureDescriptor`] is of another memory, that of a simulated GPU: a CUDA program writes it
+//! there, and the interpreter reads it.
+//!
+//! For: `runtime` and `dbi` (producers, inside the measured program) and `capture` (consumer); of
+//! textures `cuda` and `ptx`. Not for: anyone else; the layout changes with [`VERSION`], and both
+//! sides come from one build.
 #![no_std]
 
 mod alive;
@@ -35,6 +39,7 @@ mod queue;
 mod record;
 mod restriction;
 mod space;
+mod texture_descriptor;
 
 pub use alive::is_alive;
 pub use bootstrap::{
@@ -67,3 +72,4 @@ pub use record::{
 };
 pub use restriction::{Restriction, filters, restriction};
 pub use space::{Limits, UNLIMITED, outer_limits};
+pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rltrace", &["units", "simd", "workers", "io", "trace"]),
     ("formats", &["units", "io", "trace", "warp", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
-    ("ptx", &["simd", "workers", "io", "trace", "warp"]),
+    ("ptx", &["wire", "simd", "workers", "io", "trace", "warp"]),
     ("instrument", &["trace", "warp", "ptx"]),
     ("graph", &["workers"]),
     ("incremental", &["workers", "graph"]),
@@ -53,6 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cuda",
         &[
+            "wire",
             "guest",
             "io",
             "trace",

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use reuselens_wire::{AddressMode, ChannelKind, TextureDescriptor};
+
 use super::arrays::{self, CUBE, ChannelFormat, LAYERED};
 use super::blocks::{self, Place, allocate_on_device, place};
 use super::connection::{ask_number, fatal};
@@ -13,7 +15,6 @@ use super::memory::store;
 use super::modules::report_missing;
 use crate::protocol::{AllocationKind, Operation};
 use crate::status::Status;
-use crate::texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};
 
 /// What an object is of (`cudaResourceDesc`), as far as it is used. CUDA 13 has more after it.
 #[repr(C)]

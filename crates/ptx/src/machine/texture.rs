@@ -8,13 +8,13 @@
 //! is as many loads.
 
 use half::f16;
+use reuselens_wire::{AddressMode, ChannelKind, TextureDescriptor};
 
 use crate::decode::kernel::{
     NamedSpace, SurfaceOp, SurfaceOutside, TextureFetch, TextureOp, TexturePlace,
 };
 use crate::lanes::WARP;
 use crate::sink::{BlockSink, WarpKind};
-use crate::texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};
 
 use super::access::{put, value};
 use super::cube::{self, CubeTexel};

@@ -3,7 +3,8 @@
 //!
 //! The texels are in plain memory, row after row and layer after layer, not in the order of a GPU.
 //!
-//! The crate `cuda` compiles this file into programs too; it uses nothing but Rust's core.
+//! The program's side of the crate `cuda` writes them, and the interpreter of the crate `ptx` reads
+//! them.
 
 /// How an index outside a direction becomes one inside. The numbers are CUDA's
 /// (`cudaTextureAddressMode`).
