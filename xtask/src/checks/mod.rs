@@ -12,6 +12,7 @@ mod length;
 mod manifests;
 mod names;
 mod offline;
+mod paths;
 mod third_party;
 mod unsafe_code;
 mod verbs;
@@ -40,6 +41,7 @@ macro_rules! checks {
 
 checks! {
     dependencies,
+    paths,
     unsafe_code,
     io,
     length,
