@@ -26,18 +26,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
-    let options = guest_support::compile(&crates, &folder)?;
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    run(Command::new(rustc)
-        .args(["--edition", "2024", "--crate-name", "reuselens_cuda"])
-        .args(["--crate-type", "cdylib", "--cfg", "reuselens_cuda"])
-        .args(["-Copt-level=2", "-Cpanic=abort", "-Ccodegen-units=1"])
-        .args(["-Cstrip=symbols"])
-        .args(["-Ctarget-feature=-crt-static", "--target", &target])
-        .args(options)
-        .arg("-o")
-        .arg(&library)
-        .arg("src/lib.rs"))?;
+    let mut options = guest_support::compile(&crates, &folder)?;
+    let own = [
+        "--cfg",
+        "reuselens_cuda",
+        "-Copt-level=2",
+        "-Cstrip=symbols",
+        "-Ctarget-feature=-crt-static",
+    ];
+    options.extend(own.map(str::to_owned));
+    let source = Path::new("src/lib.rs");
+    guest_support::rustc(source, "reuselens_cuda", "cdylib", &library, &options)?;
     link_versions(&folder, &versions)
 }
 

@@ -8,7 +8,11 @@ use std::process::Command;
 /// Compiles both into `out`. Returns the options by which `rustc` compiles what uses them. `crates`
 /// is the folder with `wire` and `guest` in it. Prints for cargo which files they depend on.
 pub fn compile(crates: &Path, out: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let mut options = vec!["-L".to_owned(), format!("dependency={}", out.display())];
+    let mut options = vec![
+        // What is compiled is the same wherever the folder is.
+        format!("--remap-path-prefix={}=crates", crates.display()),
+        format!("-Ldependency={}", out.display()),
+    ];
     for folder in ["wire", "guest"] {
         let name = format!("reuselens_{folder}");
         let library = out.join(format!("lib{name}.rlib"));

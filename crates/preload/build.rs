@@ -2,7 +2,7 @@
 //! programs. It is embedded in the crate itself.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[path = "../guest/build_support.rs"]
 mod guest_support;
@@ -32,6 +32,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         "-Ctarget-feature=-crt-static",
     ];
     options.extend(own.map(str::to_owned));
-    let source = PathBuf::from("src/lib.rs");
-    guest_support::rustc(&source, "reuselens_preload", "cdylib", &library, &options)
+    let source = Path::new("src/lib.rs");
+    guest_support::rustc(source, "reuselens_preload", "cdylib", &library, &options)
 }

@@ -11,10 +11,13 @@
 //! |---|---|
 //! | what both sides share | `layout` |
 //! | before and after the run | `program`, `ways`, `segment`, `run` |
-//! | in the program: calls of the allocator | `entry`, `next`, `start` |
-//! | in the program: whose allocation it is | `plan`, `sites`, `wrappers`, `modules`, `unwind` |
+//! | in the program: calls of the allocator | `entry`, `start` |
+//! | in the program: whose allocation it is | `plan`, `sites`, `wrappers` |
 //! | in the program: the memory | `heap`, `mappings`, `symbols`, `policy` |
 //! | in the program: where its pages are | `verify`, `smaps` |
+//!
+//! Modules of the process, calls of a thread, the next allocator and system calls are those of the
+//! crate `guest`.
 //!
 //! What the preloaded library must never do: allocate, print, change `errno`, or hold a lock while
 //! code of the program runs. Without a plan it passes every call on.
