@@ -1,5 +1,5 @@
-//! [`PathCell`]: the distances of one instruction on one path; and [`PathShareCounter`], which calculates
-//! from such cells the [`PathShares`] of each length of paths.
+//! [`PathCell`]: the distances of one instruction on one path; and [`PathShareCounter`], which
+//! calculates from such cells the [`PathShares`] of each length of paths.
 
 use crate::histogram::Histogram;
 use crate::path::{Path, PathShares, Traces};
