@@ -125,10 +125,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
     ("predict", &["units", "locality", "profile", "control-flow"]),
     ("placement", &["units", "locality", "profile"]),
-    (
-        "preload",
-        &["units", "guest", "io", "profile", "placement"],
-    ),
+    ("preload", &["units", "guest", "io", "profile", "placement"]),
     (
         "report",
         &[
