@@ -17,7 +17,7 @@ use crate::sites::SiteIndex;
 use crate::stack::ShadowStack;
 use crate::state::{ProcessState, ThreadState};
 use crate::statement_addresses::StatementAddresses;
-use crate::symbols::SymbolSource;
+use crate::symbol_source::SymbolSource;
 use crate::tables::Tables;
 
 /// Finds for each access the items that it touches and the cell that it counts for.

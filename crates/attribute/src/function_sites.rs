@@ -18,7 +18,7 @@ use crate::known_names::{file_name, run_time};
 use crate::places::CodePlace;
 use crate::shared::{MAX_SITES, Shared};
 use crate::sites::SiteKey;
-use crate::symbols::SymbolSource;
+use crate::symbol_source::SymbolSource;
 
 /// Functions of modules without lines, and their sites.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
 //! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
 //! | what contexts access | `visits`, `footprints` |
-//! | names, at the end | `resolve`, `symbols`, `naming`, `known_names` |
+//! | names, at the end | `resolve`, `symbol_source`, `naming`, `known_names` |
 //!
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
 
@@ -62,7 +62,7 @@ mod stack;
 mod state;
 mod statement_addresses;
 mod structures;
-mod symbols;
+mod symbol_source;
 mod tables;
 mod visits;
 mod warnings;
@@ -74,11 +74,10 @@ pub use columns::{CellObject, Columns};
 pub use elements::ElementKey;
 pub use intervals::range_of;
 pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};
-pub use symbols::{
+pub use symbol_source::{
     AccessedType, BlockTypes, FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols,
     StaticSymbol, SymbolSource, Variable,
 };
 pub use tables::Tables;
-pub use warnings::listed;
 
 pub use reuselens_profile::Warning;

@@ -30,7 +30,7 @@ use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::CodePlace;
 use crate::shared::Shared;
 use crate::state::ThreadState;
-use crate::symbols::{Function, SymbolSource, Variable};
+use crate::symbol_source::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
 

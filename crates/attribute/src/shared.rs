@@ -25,7 +25,7 @@ use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
 use crate::space::{SymbolExtent, SymbolExtents};
 use crate::structures::{Structure, Structures};
-use crate::symbols::{BlockTypes, FrameLayouts, StaticSymbol, SymbolSource};
+use crate::symbol_source::{BlockTypes, FrameLayouts, StaticSymbol, SymbolSource};
 use crate::visits::Visits;
 use crate::warnings::Warnings;
 

@@ -130,7 +130,7 @@ impl ShadowStack {
 
     /// Whether an address is between the bounds; false if they are unknown.
     #[inline]
-    pub fn holds(&self, address: u64) -> bool {
+    pub fn has_within_bounds(&self, address: u64) -> bool {
         let (low, bytes) = self.extent();
         address.wrapping_sub(low) < bytes
     }

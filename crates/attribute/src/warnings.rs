@@ -1,6 +1,7 @@
 //! What the reader of the report must know, each once.
 
 use reuselens_profile::Warning;
+use reuselens_units::listed;
 
 /// Warnings, each code and message once.
 #[derive(Debug, Default)]
@@ -88,20 +89,6 @@ const OWN_LIBRARIES: &str = "libreuselens-";
 const CARGO: &str =
     "debug = true below [profile.release] in Cargo.toml (or CARGO_PROFILE_RELEASE_DEBUG=true)";
 
-/// Names that a warning lists before it counts the rest.
-const LISTED: usize = 3;
-
-/// `a`, `a and b`, `a, b and c`, `a, b, c and 2 more`.
-pub fn listed(names: &[&str]) -> String {
-    let (shown, last) = match names {
-        [] => return String::new(),
-        [name] => return (*name).to_owned(),
-        [shown @ .., last] if names.len() <= LISTED => (shown, (*last).to_owned()),
-        _ => (&names[..LISTED], format!("{} more", names.len() - LISTED)),
-    };
-    format!("{} and {last}", shown.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +98,6 @@ mod tests {
         let mut warnings = Warnings::default();
         warnings.no_debug_information([("libreuselens-cuda.so", false)].into_iter(), false);
         assert_eq!(warnings.0, []);
-    }
-
-    #[test]
-    fn names_beyond_the_third_are_counted() {
-        assert_eq!(listed(&["a"]), "a");
-        assert_eq!(listed(&["a", "b"]), "a and b");
-        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
-        assert_eq!(listed(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
     }
 
     #[test]

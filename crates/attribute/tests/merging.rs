@@ -95,6 +95,10 @@ fn many_hot_groups_keep_their_names_however_late_they_come() {
     assert!(others(&by_context(&without)) > all / 10);
 }
 
+/// Places of [`waiting`] that call `f` from the start, in each turn; as many do in every other.
+const BUSY: u64 = 35;
+/// The places that become busy at last.
+const LATE: std::ops::Range<u64> = 0xa0..0xa3;
 /// Turns in which the busy places of [`waiting`] call `f`.
 const BUSY_TURNS: u64 = 240;
 /// Turns after which another place of `main` calls `f` in each of the next turns.
@@ -102,9 +106,10 @@ const STAY: u64 = 16;
 /// Calls of `f` from each place of [`waiting`] that becomes busy at last.
 const LATE_CALLS: u64 = 400;
 
-/// `g` calls `f` from 35 places in each turn and from 35 more in every other, while `main` calls
-/// `f` from 15 places, one after the other, until cells of about a hundred accesses are cold. Then
-/// `g` calls `f` from 3 more places often, and `main` three times from each of 5 more.
+/// `g` calls `f` from [`BUSY`] places in each turn and from as many more in every other, while
+/// `main` calls `f` from 15 places, one after the other, until cells of about a hundred accesses
+/// are cold. Then `g` calls `f` from 3 more places often, and `main` three times from each of 5
+/// more.
 fn waiting() -> Finished {
     let mut run = Run::new(Options {
         max_cells: MAX_CELLS,
@@ -126,18 +131,19 @@ fn waiting() -> Finished {
         run.flush();
     };
     for turn in 0..BUSY_TURNS {
-        from_g(&mut run, 0..35 * (1 + turn % 2));
+        from_g(&mut run, 0..BUSY * (1 + turn % 2));
         from_main(&mut run, turn / STAY);
     }
-    (0..LATE_CALLS).for_each(|_| from_g(&mut run, 0xa0..0xa3));
+    (0..LATE_CALLS).for_each(|_| from_g(&mut run, LATE));
     (0..15).for_each(|call| from_main(&mut run, 0x800 + call / 3));
     run.finish()
 }
 
 #[test]
 fn a_new_group_waits_for_its_cell_once_cells_were_merged() {
-    let accesses = by_context(&waiting());
-    let all = BUSY_TURNS * 35 * 3 / 2 + BUSY_TURNS + 3 * LATE_CALLS + 15;
+    let done = waiting();
+    let accesses = by_context(&done);
+    let all = BUSY_TURNS * BUSY * 3 / 2 + BUSY_TURNS + 3 * LATE_CALLS + 15;
     assert_eq!(accesses.values().sum::<usize>() as u64, all);
     let of_f = |caller: &str, lines: std::ops::Range<u32>| -> Vec<usize> {
         let is_it = |path: &&Vec<(String, u32)>| match &path[..] {
@@ -148,9 +154,14 @@ fn a_new_group_waits_for_its_cell_once_cells_were_merged() {
         paths.map(|path| accesses[path]).collect()
     };
     // Places that are busy from the start keep their cells.
-    assert_eq!(of_f("g", 0..35).len(), 35, "{accesses:?}");
-    // One that becomes busy later gets a cell, without the accesses for which it waited.
-    let late = of_f("g", 0xa0..0xa3);
+    assert_eq!(
+        of_f("g", 0..BUSY as u32).len(),
+        BUSY as usize,
+        "{accesses:?}"
+    );
+    // One that becomes busy later gets a cell, without the accesses for which it waited: an eighth
+    // of about a hundred.
+    let late = of_f("g", LATE.start as u32..LATE.end as u32);
     assert_eq!(late.len(), 3, "{accesses:?}");
     let waited = |accesses: &usize| LATE_CALLS as usize - accesses;
     assert!(
@@ -158,7 +169,9 @@ fn a_new_group_waits_for_its_cell_once_cells_were_merged() {
             .map(waited)
             .all(|waited| (8..40).contains(&waited))
     );
-    // A place that calls three times never gets one, though there is room for it.
+    // A place that calls three times never gets one, though there is room for it: a table of five
+    // times the cells of the option is full.
+    assert!(done.tables.cells.len() + 5 < 5 * MAX_CELLS);
     assert!(of_f("main", 0..u32::MAX).is_empty(), "{accesses:?}");
 }
 

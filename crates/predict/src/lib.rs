@@ -11,7 +11,7 @@
 //! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data
 //!   together.
 //!
-//! No function here reads or writes anything; profiles come from the `locality` crate.
+//! No function here reads or writes anything; profiles come from the `profile` crate.
 //!
 //! For: anyone who has profiles of two inputs, or a trace of blocks.
 //! Not for: making profiles (the `reuselens` crate) or showing them (the `report` crate).

@@ -1,9 +1,7 @@
 //! [`LocalityChange`]: how locality differs between two profiles of the same work, by cache size
 //! and by distance.
 
-use reuselens_locality::curve_sizes;
-use reuselens_locality::{Histogram, ratio};
-use reuselens_locality::{Log2Histogram, MissRatioCurve};
+use reuselens_locality::{Histogram, Log2Histogram, MissRatioCurve, curve_sizes, ratio};
 use thiserror::Error;
 
 use crate::Profile;

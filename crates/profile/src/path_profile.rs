@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::PathShareCounter;
-use reuselens_locality::{FineHistogram, PathTable, PatternBins, PatternRule};
-use reuselens_locality::{Path, PathShares};
+use reuselens_locality::{
+    FineHistogram, Path, PathShareCounter, PathShares, PathTable, PatternBins, PatternRule,
+};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 

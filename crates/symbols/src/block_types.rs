@@ -17,8 +17,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use reuselens_attribute::known_names::allocates_by_name;
-use reuselens_attribute::known_names::{is_library_frame, is_system_module};
+use reuselens_attribute::known_names::{allocates_by_name, is_library_frame, is_system_module};
 use reuselens_attribute::{AccessedType, BlockTypes, SymbolSource};
 use reuselens_profile::{DataLayout, Frame};
 use reuselens_trace::Module;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget,
 };
+use reuselens_attribute::Function;
 use reuselens_io::text_of_bytes;
 
 use super::symbol_names::demangled;
@@ -98,7 +99,8 @@ fn names(file: &object::File) -> BTreeMap<u64, String> {
         let symbol = symbols.symbol_by_index(index).ok();
         let name = symbol.as_ref().and_then(|symbol| symbol.name_bytes().ok());
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            names.insert(slot, format!("{}@plt", demangled(&text_of_bytes(name))));
+            let name = demangled(&text_of_bytes(name));
+            names.insert(slot, format!("{name}{}", Function::STUB));
         }
     }
     names

@@ -1,9 +1,9 @@
 //! [`Unread`]: a module whose file gives no names, with the cause; and warnings about such modules.
 
 use reuselens_attribute::known_names::file_name;
-use reuselens_attribute::listed;
 use reuselens_profile::Warning;
 use reuselens_trace::Module;
+use reuselens_units::listed;
 
 /// A module whose file gives no names.
 pub(super) struct Unread {

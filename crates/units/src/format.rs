@@ -63,6 +63,20 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Names that [`listed`] has before it counts the rest.
+const LISTED: usize = 3;
+
+/// Names in a sentence: `a`, `a and b`, `a, b and c`, `a, b, c and 2 more`.
+pub fn listed(names: &[&str]) -> String {
+    let (shown, last) = match names {
+        [] => return String::new(),
+        [name] => return (*name).to_owned(),
+        [shown @ .., last] if names.len() <= LISTED => (shown, (*last).to_owned()),
+        _ => (&names[..LISTED], format!("{} more", names.len() - LISTED)),
+    };
+    format!("{} and {last}", shown.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +113,13 @@ mod tests {
         assert_eq!(counted(0, "row", "rows"), "0 rows");
         assert_eq!(counted(1, "row", "rows"), "1 row");
         assert_eq!(counted(1000, "row", "rows"), "1,000 rows");
+    }
+
+    #[test]
+    fn names_beyond_the_third_are_counted() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b"]), "a and b");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(listed(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
     }
 }

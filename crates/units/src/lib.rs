@@ -13,7 +13,9 @@ mod quantity;
 mod shown;
 
 pub use distance::Distance;
-pub use format::{DASH, counted, grouped, grouped_wide, hexadecimal, percent, ratio_percent};
+pub use format::{
+    DASH, counted, grouped, grouped_wide, hexadecimal, listed, percent, ratio_percent,
+};
 pub use granularity::{Granularity, GranularityError};
 pub use quantity::{Accesses, Bytes, Items, SizeError};
 pub use shown::{shown, shown_json, shown_lines};

@@ -184,7 +184,7 @@ mod tests {
                     // std::fs\nfn g() { std::io::stdin(); }\nuse std::io::Write;";
         assert_eq!(lines("crates/locality/src/a.rs", text), [1, 2, 3, 5]);
         assert_eq!(lines("crates/formats/src/a.rs", text), [0; 0]);
-        assert_eq!(lines("crates/symbols/src/loader.rs", text), [0; 0]);
+        assert_eq!(lines("crates/attribute/src/loader.rs", text), [1, 2, 3, 5]);
         assert_eq!(lines("crates/locality/tests/a.rs", text), [0; 0]);
     }
 

@@ -8,7 +8,7 @@ use reuselens_profile::{DataLayout, ElementUse};
 
 use super::fit::{Fit, are_in_one_array, extends, fit, has_one_place, is_link};
 use super::{ALIGNMENTS, Ballot, Class, HEAD, MAX_EARLIER, MAX_START, with_stride};
-use crate::symbols::AccessedType;
+use crate::symbol_source::AccessedType;
 
 impl Ballot {
     /// Classifies an access to a byte of a block. Accesses of the same instruction at the returned

@@ -5,7 +5,7 @@ use std::ops::Range;
 use reuselens_profile::{DataLayout, LayoutField};
 
 use crate::known_names::is_library_type;
-use crate::symbols::AccessedType;
+use crate::symbol_source::AccessedType;
 
 /// What an access shows about data of a type. Accesses of the same instruction that begin in this
 /// range of bytes show the same.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use reuselens_profile::{DataLayout, ElementUse, TypeOrigin};
 
-use crate::symbols::AccessedType;
+use crate::symbol_source::AccessedType;
 
 /// What an access counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use super::Pass;
 use super::access::RawAccess;
-use crate::shadow::{NO_STRUCTURE, PAGE_SHIFT};
+use crate::shadow::NO_STRUCTURE;
 
 /// The structure and the cell that item accesses count for.
 type PartOwner = (u32, u32);
@@ -101,43 +101,5 @@ impl Pass<'_> {
             self.find_elements_of_part(slot, (object, structure), address);
         }
         Some((structure, cell))
-    }
-
-    /// The first address after `address` that may have another owner. Where that is not known at
-    /// once, the next address.
-    fn owner_end(&mut self, slot: usize, address: u64) -> u64 {
-        let top = self.top;
-        if top.contains(address) {
-            return top.low + top.bytes;
-        }
-        let next = address.saturating_add(1);
-        let near = self.near_memory();
-        let end = match near.recall(self.process.sites.slot(slot), address) {
-            Some(_) => {
-                let (low, bytes) = self.process.sites.slot(slot).region();
-                low + bytes
-            }
-            None if self.stack.holds(address) => {
-                let end = self.stack.frame_end(address);
-                end.filter(|_| !self.process.named_on_stack).unwrap_or(next)
-            }
-            None => self.unowned_end(address).unwrap_or(next),
-        };
-        // Nothing that owns memory around the innermost frame or the stack owns those.
-        let (stack, _) = self.stack.extent();
-        let inner = [top.low, stack].into_iter().filter(|low| *low > address);
-        inner.fold(end, u64::min).max(next)
-    }
-
-    /// Where memory ends that nobody owns, within a page: stacks begin with pages.
-    fn unowned_end(&mut self, address: u64) -> Option<u64> {
-        let is_owned = self.process.space.find(address).object != 0
-            || self.stack.contains(address)
-            || self.locate_in_other_stacks(address) != 0;
-        if is_owned {
-            return None;
-        }
-        let page = (address | ((1 << PAGE_SHIFT) - 1)).saturating_add(1);
-        Some(page.min(self.process.space.next_owned(address)))
     }
 }

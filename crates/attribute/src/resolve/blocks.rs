@@ -10,10 +10,8 @@ use crate::known_names::{is_library_frame, is_system_module};
 use crate::naming::Caller;
 use crate::objects::ObjectKey;
 use crate::places::CodePlace;
+use crate::symbol_source::Function;
 use crate::wrappers::{Evidence, Wrappers};
-
-/// How the names of stubs end (`stubs` in the crate `symbols`).
-const STUB: &str = "@plt";
 
 /// A call on the path to an allocation.
 enum AllocatingCall {
@@ -115,7 +113,7 @@ impl Resolver<'_> {
     /// loader, which jumps to the function.
     fn is_stub(&mut self, place: CodePlace) -> bool {
         self.function(place)
-            .is_some_and(|function| function.name.ends_with(STUB))
+            .is_some_and(|function| function.name.ends_with(Function::STUB))
     }
 
     /// Whether a place at the outer end of a path is left out: what called `main`.

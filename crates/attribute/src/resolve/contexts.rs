@@ -4,7 +4,7 @@ use reuselens_profile::{Context, Frame};
 
 use super::Resolver;
 use crate::places::CodePlace;
-use crate::symbols::Function;
+use crate::symbol_source::Function;
 
 /// The name of a context that stands for several: their accesses count together.
 const OTHER: &str = "(other contexts)";

@@ -11,7 +11,7 @@ use crate::known_names::is_system_module;
 use crate::options::Kinds;
 use crate::places::CodePlace;
 use crate::sites::SiteKey;
-use crate::symbols::SymbolSource;
+use crate::symbol_source::SymbolSource;
 
 /// Calls of a path that may show the type of a block.
 const MAX_CALLS: usize = 16;

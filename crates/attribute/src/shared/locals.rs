@@ -12,7 +12,7 @@ use crate::locals::{Local, LocalLayout};
 use crate::objects::{ObjectKey, Where};
 use crate::places::CodePlace;
 use crate::shadow::NO_STRUCTURE;
-use crate::symbols::{FrameLayout, LocalVariable, SymbolSource};
+use crate::symbol_source::{FrameLayout, LocalVariable, SymbolSource};
 
 /// Names of variables in one place that are spelled out.
 const NAMES: usize = 3;

@@ -119,6 +119,11 @@ pub struct Function {
     pub symbol: String,
 }
 
+impl Function {
+    /// How the name of a stub ends, by which a file calls a function of another.
+    pub const STUB: &str = "@plt";
+}
+
 /// Names the symbols and lines of modules. All addresses are as in the module's file.
 ///
 /// No method fails: what is unknown is left empty, and [`SymbolSource::warnings`] says why.
