@@ -315,8 +315,16 @@ mod tests {
             &[libc::SIGSTOP, libc::SIGCONT, libc::SIGTERM],
         ] {
             let mut command = Command::new("sleep");
-            // SAFETY: a system call without pointers.
-            unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))) };
+            let prepare = || {
+                // Who runs tests in the background of a shell has them ignore SIGINT, and so would
+                // the child.
+                // SAFETY: a system call without pointers.
+                unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+                // SAFETY: as above.
+                check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) })
+            };
+            // SAFETY: it makes two system calls and nothing else.
+            unsafe { command.pre_exec(prepare) };
             let mut child = command.arg("1000").spawn()?;
             let tracee = Tracee::new(child.id());
             assert_eq!(tracee.wait(false)?, WaitOutcome::Signal(libc::SIGTRAP, 0));
