@@ -79,7 +79,7 @@ pub struct Show {
     pub png: Option<PathBuf>,
 
     /// Write what a viewer of profiles opens, by the ending: .folded (flame graphs), .callgrind
-    /// (kcachegrind) or .speedscope.json (several allowed)
+    /// (kcachegrind), .speedscope.json or .pb.gz (pprof) (several allowed)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub export: Vec<PathBuf>,
 
@@ -336,8 +336,7 @@ impl Show {
             );
         }
         for path in &self.export {
-            let text = viewer(path)?.export(profile, cache);
-            self.write(path, text.as_bytes())?;
+            self.write(path, &viewer(path)?.export(profile, cache))?;
         }
         Ok(())
     }

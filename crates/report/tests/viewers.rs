@@ -16,8 +16,15 @@ fn formats_are_found_by_their_names() {
     assert_eq!(of("run.callgrind"), Some(Viewer::Callgrind));
     assert_eq!(of("callgrind.out.12"), Some(Viewer::Callgrind));
     assert_eq!(of("run.speedscope.json"), Some(Viewer::Speedscope));
+    assert_eq!(of("run.pb.gz"), Some(Viewer::Pprof));
+    assert_eq!(of("run.pprof"), Some(Viewer::Pprof));
     assert_eq!(of("run.json"), None);
     assert_eq!(of("-"), None);
+}
+
+/// The file of a viewer that takes text.
+fn exported(viewer: Viewer, profile: &Profile, cache: Option<CacheSize>) -> String {
+    String::from_utf8(viewer.export(profile, cache)).unwrap()
 }
 
 /// The misses of a profile's cells in a cache of `items` items.
@@ -34,7 +41,7 @@ fn profiles() -> [Profile; 2] {
 #[test]
 fn folded_stacks_have_all_misses_and_the_data_last() {
     for profile in profiles() {
-        let text = Viewer::Folded.export(&profile, Some(SMALL));
+        let text = exported(Viewer::Folded, &profile, Some(SMALL));
         let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
         let lines: BTreeMap<&str, u64> = lines
             .map(|(stack, count)| (stack, count.parse().unwrap()))
@@ -52,7 +59,7 @@ fn folded_stacks_have_all_misses_and_the_data_last() {
 
 #[test]
 fn folded_stacks_are_those_of_the_program() {
-    let text = Viewer::Folded.export(&common::matmul(12, false), None);
+    let text = exported(Viewer::Folded, &common::matmul(12, false), None);
     for line in [
         "main;fill;matmul.c:9;a (matmul.c)",
         "main;multiply;matmul.c:18;c (matmul.c)",
@@ -100,7 +107,7 @@ const SMALL: CacheSize = CacheSize {
 #[test]
 fn costs_of_functions_in_callgrinds_format_sum_to_its_summary() {
     for profile in profiles() {
-        let text = Viewer::Callgrind.export(&profile, Some(SMALL));
+        let text = exported(Viewer::Callgrind, &profile, Some(SMALL));
         let summary = text.lines().find(|line| line.starts_with("summary:"));
         let mut left = costs(summary.unwrap());
         assert_eq!(left, expected(&profile, SMALL));
@@ -126,7 +133,7 @@ fn a_call_costs_what_is_called_below_it() {
     let profile = common::matmul(12, false);
     let cells = profile.cells.iter().filter(|cell| cell.context == 3);
     let accesses: u64 = cells.map(|cell| cell.histogram.accesses()).sum();
-    let text = Viewer::Callgrind.export(&profile, None);
+    let text = exported(Viewer::Callgrind, &profile, None);
     let call = format!("cfi=matmul.c\ncfn=multiply\ncalls=1 0\n34 {accesses} ");
     assert!(of_function(&text, "main").contains(&call), "{text}");
 }
@@ -137,7 +144,7 @@ fn functions_of_one_name_in_several_files_are_several() {
     let mut profile = common::matmul(12, false);
     profile.sites[5].frames[0] = common::frame("fill", "other.c", 3);
     profile.contexts[4].function = "fill".to_owned();
-    let text = Viewer::Callgrind.export(&profile, None);
+    let text = exported(Viewer::Callgrind, &profile, None);
     for file in ["matmul.c", "other.c"] {
         assert!(text.contains(&format!("fl={file}\nfn=fill\n")), "{text}");
         assert!(text.contains(&format!("cfi={file}\ncfn=fill\n")), "{text}");
@@ -157,7 +164,7 @@ fn recursions_count_once_in_what_a_call_costs() {
     profile.sites[2].frames = profile.sites[1].frames.clone();
     profile.contexts[2].call = common::frame("f", "f.c", 7);
     profile.cells.iter_mut().for_each(|cell| cell.context = 3);
-    let text = Viewer::Callgrind.export(&profile, None);
+    let text = exported(Viewer::Callgrind, &profile, None);
     let accesses = profile.histogram.accesses();
     let of_f = of_function(&text, "f");
     assert!(
@@ -170,7 +177,7 @@ fn recursions_count_once_in_what_a_call_costs() {
 #[test]
 fn speedscope_has_a_profile_for_each_cost_with_its_sum() {
     for profile in profiles() {
-        let text = Viewer::Speedscope.export(&profile, Some(SMALL));
+        let text = exported(Viewer::Speedscope, &profile, Some(SMALL));
         let file: serde_json::Value = serde_json::from_str(&text).unwrap();
         let frames = file["shared"]["frames"].as_array().unwrap();
         let weights = file["profiles"].as_array().unwrap();
@@ -198,7 +205,7 @@ fn speedscope_has_a_profile_for_each_cost_with_its_sum() {
 
 /// The stacks of the profile, without their numbers.
 fn stacks(profile: &Profile) -> Vec<String> {
-    let text = Viewer::Folded.export(profile, None);
+    let text = exported(Viewer::Folded, profile, None);
     let stacks = text.lines().map(|line| line.rsplit_once(' ').unwrap().0);
     stacks.map(str::to_owned).collect()
 }
@@ -217,7 +224,7 @@ fn profiles_without_contexts_have_the_functions_of_their_sites() {
         "(unknown function);matmul (unknown line);c (matmul.c)"
     );
     assert!(stacks.contains(&"caller;fill;matmul.c:9;a (matmul.c)".to_owned()));
-    let text = Viewer::Callgrind.export(&profile, None);
+    let text = exported(Viewer::Callgrind, &profile, None);
     assert!(text.contains("fn=(unknown function)\n"));
 }
 
@@ -230,6 +237,105 @@ fn sites_without_debug_information_are_of_the_function_of_their_context() {
     assert!(stacks.iter().any(|stack| stack.starts_with(start)));
     let twice = stacks.iter().filter(|stack| stack.contains("fill;fill;"));
     assert_eq!(twice.count(), 0, "{stacks:?}");
+}
+
+/// The fields of a message of protocol buffers: their numbers, and either a number or bytes.
+/// Written for this test alone, from the specification of the encoding.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    fn number(message: &mut &[u8]) -> u64 {
+        let end = message.iter().position(|byte| *byte < 0x80).unwrap() + 1;
+        let (own, rest) = message.split_at(end);
+        *message = rest;
+        let groups = own.iter().rev();
+        groups.fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f))
+    }
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let key = number(&mut message);
+        let value = number(&mut message);
+        match key & 7 {
+            0 => found.push((key >> 3, value, &[][..])),
+            2 => {
+                let (bytes, rest) = message.split_at(value as usize);
+                message = rest;
+                found.push((key >> 3, 0, bytes));
+            }
+            kind => panic!("no field is of kind {kind}"),
+        }
+    }
+    found
+}
+
+/// The numbers of a packed field of a message.
+fn numbers(message: &[u8], field: u64) -> Vec<u64> {
+    let all = fields(message);
+    let own = all.iter().filter(|(number, ..)| *number == field);
+    own.flat_map(|(_, _, bytes)| {
+        let mut bytes = *bytes;
+        let mut numbers = Vec::new();
+        while !bytes.is_empty() {
+            let end = bytes.iter().position(|byte| *byte < 0x80).unwrap() + 1;
+            let groups = bytes[..end].iter().rev();
+            numbers.push(groups.fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f)));
+            bytes = &bytes[end..];
+        }
+        numbers
+    })
+    .collect()
+}
+
+/// The value of a field that a message has at most once; 0 without it.
+fn number_of(message: &[u8], field: u64) -> usize {
+    let all = fields(message);
+    let own = all.iter().find(|(number, ..)| *number == field);
+    own.map_or(0, |(_, value, _)| *value as usize)
+}
+
+#[test]
+fn samples_of_pprof_have_all_costs_their_lines_and_their_data() {
+    for profile in profiles() {
+        let packed = Viewer::Pprof.export(&profile, Some(SMALL));
+        assert_eq!(packed, Viewer::Pprof.export(&profile, Some(SMALL)));
+        let mut file = Vec::new();
+        std::io::copy(&mut flate2::read::GzDecoder::new(&*packed), &mut file).unwrap();
+        let all = fields(&file);
+        let of = |field: u64| all.iter().filter(move |(number, ..)| *number == field);
+        let strings = of(6).map(|(_, _, text)| std::str::from_utf8(text).unwrap());
+        let strings: Vec<&str> = strings.collect();
+        assert_eq!(strings[0], "");
+        let functions: Vec<&[u8]> = of(5).map(|(_, _, it)| *it).collect();
+        let locations: Vec<&[u8]> = of(4).map(|(_, _, it)| *it).collect();
+        let place = |location: u64| {
+            let location = locations[location as usize - 1];
+            let lines = fields(location);
+            let line = lines.iter().find(|(number, ..)| *number == 4).unwrap().2;
+            let function = functions[number_of(line, 1) - 1];
+            let name = strings[number_of(function, 2)];
+            let file = strings[number_of(function, 4)];
+            format!("{name} {file}:{}", number_of(line, 2))
+        };
+        let mut sums = vec![0; of(1).count()];
+        let objects = profile.entry_names(Dimension::Object);
+        let mut stacks = Vec::new();
+        for (_, _, sample) in of(2) {
+            let values = numbers(sample, 2);
+            sums.iter_mut()
+                .zip(&values)
+                .for_each(|(sum, value)| *sum += value);
+            let labels = fields(sample);
+            let label = labels.iter().find(|(number, ..)| *number == 3).unwrap().2;
+            assert_eq!(strings[number_of(label, 1)], "data");
+            let data = strings[number_of(label, 2)];
+            assert!(objects.iter().any(|name| name == data), "{data}");
+            let places = numbers(sample, 1).into_iter().map(place);
+            stacks.push(format!("{} {data}", places.collect::<Vec<_>>().join(" < ")));
+        }
+        assert_eq!(sums, expected(&profile, SMALL));
+        if profile.command_line() == common::matmul(12, false).command_line() {
+            let stack = "multiply matmul.c:18 < main matmul.c:34 c (matmul.c)";
+            assert!(stacks.iter().any(|it| it == stack), "{stacks:#?}");
+        }
+    }
 }
 
 #[test]
@@ -252,7 +358,7 @@ fn damaged_contexts_end_a_stack() {
                 .iter()
                 .any(|stack| stack.ends_with(&expected))
         );
-        for viewer in [Viewer::Callgrind, Viewer::Speedscope] {
+        for viewer in [Viewer::Callgrind, Viewer::Speedscope, Viewer::Pprof] {
             assert!(!viewer.export(&profile, None).is_empty());
         }
     }

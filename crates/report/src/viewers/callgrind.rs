@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use reuselens_profile::Profile;
 use reuselens_units::shown;
 
-use super::{CellStack, Cost, Stacks, add};
+use super::function_files::{FunctionFiles, places};
+use super::{Cost, Stacks, add};
 
 /// A function: its name and its file, which is empty if it is not known.
 type NameAndFile<'a> = (&'a str, &'a str);
@@ -29,13 +30,13 @@ pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
     let stacks = Stacks::new(profile);
     // Stacks are made twice: which file a function without a place is in is known only after all of
     // them, and to keep them would take memory for every cell.
-    let files = files(&stacks);
+    let files = FunctionFiles::of(&stacks);
     let mut functions: BTreeMap<NameAndFile<'_>, CalledFunction<'_>> = BTreeMap::new();
     let mut totals = vec![0; costs.len()];
     for (stack, own) in stacks.iter(costs) {
         add(&mut totals, &own);
         let places: Vec<(NameAndFile<'_>, u32)> = places(&stack)
-            .map(|(name, file, line)| ((name, known_file(name, file, &files)), line))
+            .map(|(name, file, line)| ((name, files.file(name, file)), line))
             .collect();
         // Each cell costs one function itself, so that these costs sum to the summary.
         if let Some((innermost, line)) = places.last() {
@@ -62,43 +63,6 @@ pub(super) fn write(profile: &Profile, costs: &[Cost]) -> String {
         }
     }
     text
-}
-
-/// Each function of a stack, with its file and the line at which it goes on: at its call of the
-/// next one, or at the access.
-fn places<'a>(stack: &CellStack<'a>) -> impl Iterator<Item = (&'a str, &'a str, u32)> {
-    let last = stack.functions.len() - 1;
-    let place = stack.place;
-    let functions = stack.functions.iter().enumerate();
-    functions.map(move |(at, function)| {
-        let (file, line) = if at == last { place } else { function.call };
-        (function.name, file, line)
-    })
-}
-
-/// By the name of a function, the files in which there is one.
-fn files<'a>(stacks: &'a Stacks<'_>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
-    let mut files: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (stack, _) in stacks.iter(&[]) {
-        for (name, file, _) in places(&stack).filter(|(_, file, _)| !file.is_empty()) {
-            files.entry(name).or_default().insert(file);
-        }
-    }
-    files
-}
-
-/// The file of a function where a stack does not say it: that in which there is one of the name, if
-/// it is one only.
-fn known_file<'a>(
-    name: &str,
-    file: &'a str,
-    files: &BTreeMap<&'a str, BTreeSet<&'a str>>,
-) -> &'a str {
-    if !file.is_empty() {
-        return file;
-    }
-    let only = files.get(name).filter(|files| files.len() == 1);
-    only.and_then(|files| files.first()).unwrap_or(&"")
 }
 
 fn head(profile: &Profile, costs: &[Cost], totals: &[u64]) -> String {

@@ -4,6 +4,8 @@
 
 mod callgrind;
 mod folded;
+mod function_files;
+mod pprof;
 mod speedscope;
 
 use std::path::Path;
@@ -21,14 +23,17 @@ pub enum Viewer {
     Callgrind,
     /// The file of <https://www.speedscope.app>.
     Speedscope,
+    /// What `pprof` opens, and what takes its files: packed protocol buffers.
+    Pprof,
 }
 
 impl Viewer {
     /// The endings of all formats, for messages.
-    pub const ENDINGS: &str = ".folded, .callgrind (or callgrind.out.NAME) and .speedscope.json";
+    pub const ENDINGS: &str =
+        ".folded, .callgrind (or callgrind.out.NAME), .speedscope.json and .pb.gz (pprof)";
 
     /// The format of a file, by its name: `.folded`, `.callgrind` (or `callgrind.out…`),
-    /// `.speedscope.json`. `None` for other names.
+    /// `.speedscope.json`, `.pb.gz` or `.pprof`. `None` for other names.
     pub fn of(path: &Path) -> Option<Viewer> {
         let name = path.file_name()?.to_string_lossy();
         if name.ends_with(".folded") {
@@ -37,6 +42,8 @@ impl Viewer {
             Some(Viewer::Callgrind)
         } else if name.ends_with(".speedscope.json") {
             Some(Viewer::Speedscope)
+        } else if name.ends_with(".pb.gz") || name.ends_with(".pprof") {
+            Some(Viewer::Pprof)
         } else {
             None
         }
@@ -47,11 +54,13 @@ impl Viewer {
     /// machine and of `cache`. Misses are those of fully associative LRU caches.
     ///
     /// Cost: linear in the cells times the depth of their stacks.
-    pub fn export(self, profile: &Profile, cache: Option<CacheSize>) -> String {
+    pub fn export(self, profile: &Profile, cache: Option<CacheSize>) -> Vec<u8> {
+        let costs = || Costs::of(profile, cache);
         match self {
-            Viewer::Folded => folded::write(profile, &caches::chosen(profile, cache)),
-            Viewer::Callgrind => callgrind::write(profile, &Costs::of(profile, cache).all),
-            Viewer::Speedscope => speedscope::write(profile, &Costs::of(profile, cache)),
+            Viewer::Folded => folded::write(profile, &caches::chosen(profile, cache)).into(),
+            Viewer::Callgrind => callgrind::write(profile, &costs().all).into(),
+            Viewer::Speedscope => speedscope::write(profile, &costs()).into(),
+            Viewer::Pprof => pprof::write(profile, &costs()),
         }
     }
 }
