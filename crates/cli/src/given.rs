@@ -13,7 +13,7 @@ use crate::options::PROFILE_EXPORTS;
 
 /// The arguments that name files to write, with [`PROFILE_EXPORTS`]; every other one may name a
 /// file to read.
-const OUTPUTS: [&str; 8] = [
+const OUTPUTS: [&str; 9] = [
     "output",
     "json",
     "html",
@@ -21,6 +21,7 @@ const OUTPUTS: [&str; 8] = [
     "hgr",
     "markdown",
     "sarif",
+    "gitlab",
     "arithmetic",
 ];
 

@@ -139,6 +139,21 @@ fn findings_are_written_as_json_and_sarif() {
         (&result["ruleId"], &region["startLine"]),
         (&"loop-order".into(), &12.into())
     );
+    let words = [
+        "advise",
+        "p.rlprof",
+        "--gitlab",
+        "p.json",
+        "--markdown",
+        "-",
+    ];
+    let text = place.run(&words).succeeds().out;
+    assert!(
+        text.starts_with("### Locality: what to change (`./prog 7`)\n"),
+        "{text}"
+    );
+    let violations = place.json("p.json").0;
+    assert_eq!(violations[0]["check_name"], "loop-order");
     // The JSON of the profile has them too.
     place
         .run(&["report", "p.rlprof", "--json", "r.json"])
@@ -159,7 +174,7 @@ fn outputs_that_cannot_be_written_are_refused() {
     place
         .run(&["advise", "p.rlprof", "--sarif", "-", "--json", "-"])
         .fails(2)
-        .says(&["only one of --json and --sarif"]);
+        .says(&["only one of --json, --sarif, --gitlab and --markdown"]);
     place
         .run(&["advise", "none"])
         .fails(1)

@@ -7,7 +7,7 @@
 //! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
 //!   [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
-//! - [`advice_text`], [`advice_json`], [`advice_sarif`]: what to change; [`explain_text`]: what a
+//! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]: what to change; [`explain_text`]: what a
 //!   rule means.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
@@ -17,7 +17,7 @@
 //!   programs; [`Viewer`]: the files of programs that show profiles.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality`,
-//! `advisor` and `predict` crates.
+//! `profile`, `advisor` and `predict` crates.
 
 mod advice;
 mod caches;
@@ -37,6 +37,7 @@ mod histogram_error;
 mod html;
 mod json;
 mod kernels;
+mod markdown;
 mod multiples;
 mod numbers;
 mod parquet;
@@ -49,8 +50,8 @@ mod weights;
 mod words;
 
 pub use advice::{
-    ADVICE_SCHEMA, AdviceReport, AdviceTextOptions, advice_json, advice_sarif, advice_text,
-    explain_text, rules_text,
+    ADVICE_SCHEMA, AdviceReport, AdviceTextOptions, advice_gitlab, advice_json, advice_markdown,
+    advice_sarif, advice_text, explain_text, rules_text,
 };
 pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};

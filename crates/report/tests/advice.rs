@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use reuselens_advice::{Confidence, Cost, Example, Finding, FindingPlace, FindingRule};
 use reuselens_advisor::{MissAdvice, NextStep, Unknown};
 use reuselens_report::{
-    AdviceReport, AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text,
-    rules_text,
+    AdviceReport, AdviceTextOptions, advice_gitlab, advice_json, advice_markdown, advice_sarif,
+    advice_text, explain_text, rules_text,
 };
 use reuselens_units::Bytes;
 use serde_json::Value;
@@ -100,7 +100,7 @@ fn text_has_the_costliest_findings_and_counts_the_others() {
 /// values that it allows.
 #[test]
 fn sarif_has_the_fields_that_its_schema_requires() {
-    let log: Value = serde_json::from_str(&advice_sarif(&report(&advice()))).unwrap();
+    let log: Value = serde_json::from_str(&advice_sarif(&report(&advice()), None)).unwrap();
     assert_eq!(log["version"], "2.1.0");
     let schema = log["$schema"].as_str().unwrap();
     assert!(schema.ends_with("/sarif-schema-2.1.0.json"), "{schema}");
@@ -160,6 +160,66 @@ fn sarif_has_the_fields_that_its_schema_requires() {
         (&results[0]["level"], &results[1]["level"]),
         (&"warning".into(), &"note".into())
     );
+}
+
+/// Paths of the repository are relative to it, and a finding is known by the same words when its
+/// line and its numbers change.
+#[test]
+fn services_that_review_code_find_the_file_and_know_the_finding_again() {
+    let sarif = |advice: &MissAdvice| -> Value {
+        serde_json::from_str(&advice_sarif(&report(advice), Some("/src"))).unwrap()
+    };
+    let gitlab = |advice: &MissAdvice| -> Value {
+        serde_json::from_str(&advice_gitlab(&report(advice), Some("/src"))).unwrap()
+    };
+    let mut advice = advice();
+    advice
+        .findings
+        .push(finding(Some("/src/my dir/a.c:19"), Confidence::Likely));
+    let (log, violations) = (sarif(&advice), gitlab(&advice));
+    assert_eq!(log["runs"][0]["automationDetails"]["id"], "reuselens/");
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let artifact = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
+    assert_eq!(artifact["uri"], "my%20dir/a.c");
+    assert_eq!(artifact["uriBaseId"], "%SRCROOT%");
+    let known = |result: &Value| result["partialFingerprints"]["reuselens/v1"].clone();
+    assert_eq!(known(&results[0]), "a-rule:my dir/a.c:solve:table <1>");
+    assert_eq!(known(&results[3]), "a-rule:my dir/a.c:solve:table <1>:2");
+    // GitLab has those with a line.
+    let violations = violations.as_array().unwrap();
+    assert_eq!(violations.len(), 3);
+    for (violation, at) in violations.iter().zip([0, 1, 3]) {
+        assert_eq!(violation["fingerprint"], known(&results[at]));
+        assert_eq!(violation["description"], results[at]["message"]["text"]);
+        assert_eq!(violation["check_name"], "a-rule");
+        let severities = ["info", "minor", "major", "critical", "blocker"];
+        assert!(severities.contains(&violation["severity"].as_str().unwrap()));
+    }
+    let place = serde_json::json!({ "path": "my dir/a.c", "lines": { "begin": 12 } });
+    assert_eq!(violations[0]["location"], place);
+    advice.findings[0].place.source = Some("/src/my dir/a.c:14".to_owned());
+    advice.findings[0].cost.amount = 7;
+    let later = sarif(&advice);
+    assert_eq!(known(&later["runs"][0]["results"][0]), known(&results[0]));
+}
+
+#[test]
+fn markdown_is_a_table_whose_cells_mean_nothing_to_it() {
+    let mut advice = advice();
+    advice.findings[0].place.object = Some("a|b".to_owned());
+    let text = advice_markdown(&report(&advice), Some("/src"), 2);
+    for part in [
+        "### Locality: what to change (`./prog`)\n",
+        "\n| 1 | A title | `my dir/a.c:12` in `solve` on `a\\|b` | 12.3 k misses, 50.0 % of all |\n",
+        "\n- 1: 12 of 24 are wrong. → Do it right.\n",
+        "\n- 1 more\n",
+        "\n- not known: misses of the TLB: Run: reuselens profile --granularity 4K",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in:\n{text}");
+    }
+    let rows = text.lines().filter(|line| line.starts_with('|'));
+    let columns = |row: &str| row.replace("\\|", "").matches('|').count();
+    assert!(rows.clone().count() == 4 && rows.clone().all(|row| columns(row) == 5));
 }
 
 #[test]

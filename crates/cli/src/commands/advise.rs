@@ -7,8 +7,8 @@ use reuselens::units::{counted, shown_json};
 use reuselens_gpu_advisor::AdvisorOptions;
 use reuselens_ptx::LaunchSelection;
 use reuselens_report::{
-    AdviceReport, AdviceTextOptions, GpuFindings, ShownProfile, advice_json, advice_sarif,
-    advice_text,
+    AdviceReport, AdviceTextOptions, GpuFindings, ShownProfile, advice_gitlab, advice_json,
+    advice_markdown, advice_sarif, advice_text,
 };
 
 use super::explain::rule_named;
@@ -40,6 +40,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     sarif: Option<PathBuf>,
 
+    /// Write all findings with a line as a report of code quality, for GitLab; `-` is standard
+    /// output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    gitlab: Option<PathBuf>,
+
+    /// Write the findings in Markdown, for the summary of a pull request; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+
+    /// The folder at which paths begin in SARIF, Markdown and the report for GitLab. Without it, the
+    /// one around the current folder that has .git
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    relative_to: Option<PathBuf>,
+
     /// End with exit code 3 if there is a finding of these rules (`any`: of any rule), for
     /// continuous integration; several allowed
     #[arg(long, value_name = "RULE", value_parser = fail_on, value_delimiter = ',')]
@@ -57,8 +71,8 @@ impl Args {
     /// Applies the rules.
     pub fn run(self) -> Outcome {
         if check_outputs(self.outputs(), self.force)? > 1 {
-            let text = "only one of --json and --sarif can have standard output; name a file for \
-                        the other";
+            let text = "only one of --json, --sarif, --gitlab and --markdown can have standard \
+                        output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
         }
         if is_gpu_run(&self.profile) {
@@ -86,7 +100,8 @@ impl Args {
 
     /// The outputs that were asked for.
     fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.json, &self.sarif].into_iter().flatten()
+        let all = [&self.json, &self.sarif, &self.gitlab, &self.markdown];
+        all.into_iter().flatten()
     }
 
     /// Writes the findings in all forms that are wanted.
@@ -94,8 +109,16 @@ impl Args {
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&advice_json(report)), self.force)?;
         }
+        let root = self.root();
+        let root = root.as_deref();
         if let Some(path) = &self.sarif {
-            write_text(path, &shown_json(&advice_sarif(report)), self.force)?;
+            write_text(path, &shown_json(&advice_sarif(report, root)), self.force)?;
+        }
+        if let Some(path) = &self.gitlab {
+            write_text(path, &shown_json(&advice_gitlab(report, root)), self.force)?;
+        }
+        if let Some(path) = &self.markdown {
+            write_text(path, &advice_markdown(report, root, self.most), self.force)?;
         }
         if !self.outputs().any(|path| is_standard_output(path)) {
             let options = AdviceTextOptions {
@@ -107,6 +130,19 @@ impl Args {
             say!("\nNext: {}", self.next(report))?;
         }
         Ok(self.code(report))
+    }
+
+    /// The folder at which paths of the repository begin; `None` if there is none.
+    fn root(&self) -> Option<String> {
+        let folder = match &self.relative_to {
+            Some(folder) => std::fs::canonicalize(folder).ok()?,
+            None => {
+                let current = std::env::current_dir().ok()?;
+                let repository = current.ancestors().find(|it| it.join(".git").exists())?;
+                repository.to_owned()
+            }
+        };
+        folder.into_os_string().into_string().ok()
     }
 
     /// What to do after reading the findings.

@@ -1,10 +1,13 @@
-//! What to change in a program, as text, JSON, SARIF and as a section of a page; and rules
-//! explained.
+//! What to change in a program, as text, JSON, Markdown, SARIF, a report for GitLab and as a section
+//! of a page; and rules explained.
 
 mod advice_report;
 mod explain;
+mod gitlab;
 mod json;
+mod markdown;
 mod page;
+mod review;
 mod sarif;
 mod text;
 
@@ -16,8 +19,10 @@ use crate::numbers::{count, ratio_percent};
 
 pub use advice_report::AdviceReport;
 pub use explain::{explain_text, rules_text};
+pub use gitlab::advice_gitlab;
 pub use json::{ADVICE_SCHEMA, advice_json};
 pub(crate) use json::{AdviceJson, finding_json};
+pub use markdown::advice_markdown;
 pub(crate) use page::{for_page, write as write_section, write_findings};
 pub use sarif::advice_sarif;
 pub(crate) use text::write_first;

@@ -3,9 +3,10 @@
 //! Source: *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, OASIS 2020. The
 //! numbers of sections below are those of that document.
 
-use reuselens_advice::{Confidence, Finding, FindingPlace, FindingRule, SourcePlace};
+use reuselens_advice::{Confidence, Finding, FindingRule};
 use serde_json::{Map, Value, json};
 
+use super::review::{fingerprints, review_place};
 use super::{AdviceReport, cost};
 use crate::json::to_text;
 
@@ -14,9 +15,16 @@ use crate::json::to_text;
 const SARIF_SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
+/// What sets these results apart from those of other tools in one repository (3.17.3).
+const CATEGORY: &str = "reuselens/";
+
+/// The name of the folder that relative paths begin at (3.14.14); readers know this one.
+const ROOT: &str = "%SRCROOT%";
+
 /// Findings as SARIF 2.1.0: one run, with the rules that applied, and a result for each finding.
-/// Results without a source line have no location. Ends with a line break.
-pub fn advice_sarif(report: &AdviceReport<'_>) -> String {
+/// Results without a source line have no location. Paths below `root`, an absolute path of a
+/// folder, begin there, as services that review code need it. Ends with a line break.
+pub fn advice_sarif(report: &AdviceReport<'_>, root: Option<&str>) -> String {
     let mut rules: Vec<&'static FindingRule> = Vec::new();
     for finding in report.findings {
         if rules.iter().all(|rule| rule.name != finding.rule.name) {
@@ -24,9 +32,15 @@ pub fn advice_sarif(report: &AdviceReport<'_>) -> String {
         }
     }
     let index = |finding: &Finding| rules.iter().position(|rule| *rule == finding.rule);
-    let results = report.findings.iter();
+    let known = fingerprints(report.findings, root);
+    let results = report.findings.iter().zip(known);
     let results: Vec<Value> = results
-        .map(|finding| result(finding, index(finding)))
+        .map(|(finding, fingerprint)| {
+            let mut result = result(finding, index(finding), root);
+            // 3.27.17
+            result["partialFingerprints"] = json!({ "reuselens/v1": fingerprint });
+            result
+        })
         .collect();
     to_text(&json!({
         "$schema": SARIF_SCHEMA,
@@ -39,6 +53,7 @@ pub fn advice_sarif(report: &AdviceReport<'_>) -> String {
                     "rules": rules.iter().map(|it| rule(it)).collect::<Vec<Value>>(),
                 },
             },
+            "automationDetails": { "id": CATEGORY },
             "invocations": [{ "commandLine": report.command, "executionSuccessful": true }],
             "results": results,
         }],
@@ -57,7 +72,7 @@ fn rule(rule: &FindingRule) -> Value {
 }
 
 /// A `result` (3.27).
-fn result(finding: &Finding, rule: Option<usize>) -> Value {
+fn result(finding: &Finding, rule: Option<usize>, root: Option<&str>) -> Value {
     let mut result = Map::new();
     result.insert("ruleId".to_owned(), json!(finding.rule.name));
     if let Some(rule) = rule {
@@ -65,7 +80,7 @@ fn result(finding: &Finding, rule: Option<usize>) -> Value {
     }
     result.insert("level".to_owned(), json!(level(finding.confidence)));
     result.insert("message".to_owned(), json!({ "text": message(finding) }));
-    if let Some(location) = location(&finding.place) {
+    if let Some(location) = location(finding, root) {
         result.insert("locations".to_owned(), json!([location]));
     }
     let properties = json!({
@@ -86,7 +101,7 @@ fn level(confidence: Confidence) -> &'static str {
     }
 }
 
-fn message(finding: &Finding) -> String {
+pub(super) fn message(finding: &Finding) -> String {
     let about = match &finding.place.object {
         Some(object) => format!("{} on {object}", finding.rule.title),
         None => finding.rule.title.to_owned(),
@@ -100,24 +115,22 @@ fn message(finding: &Finding) -> String {
 }
 
 /// A `location` (3.28) with a `physicalLocation`; `None` where the line is not known.
-fn location(place: &FindingPlace) -> Option<Value> {
-    let SourcePlace { file, line, .. } = known_line(place.source.as_deref()?)?;
+fn location(finding: &Finding, root: Option<&str>) -> Option<Value> {
+    let place = review_place(finding, root)?;
+    let mut artifact = json!({ "uri": uri(place.path) });
+    if !place.path.starts_with('/') {
+        artifact["uriBaseId"] = json!(ROOT);
+    }
     let mut location = json!({
         "physicalLocation": {
-            "artifactLocation": { "uri": uri(file) },
-            "region": { "startLine": line },
+            "artifactLocation": artifact,
+            "region": { "startLine": place.line },
         },
     });
-    if let Some(function) = &place.function {
+    if let Some(function) = &finding.place.function {
         location["logicalLocations"] = json!([{ "name": function, "kind": "function" }]);
     }
     Some(location)
-}
-
-/// A place with a file and a line: lines count from 1 (3.30.5).
-fn known_line(source: &str) -> Option<SourcePlace<'_>> {
-    let place = SourcePlace::parse(source)?;
-    (place.line > 0 && !place.file.is_empty()).then_some(place)
 }
 
 /// A path as a URI (3.4.4): absolute ones are of this machine, others are relative.
@@ -140,14 +153,6 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_without_a_file_or_a_line_have_no_location() {
-        assert!(known_line("/p/a.cu:12:7").is_some());
-        for none in ["a.c", "a.c:0", ":3", "a.c:x"] {
-            assert_eq!(known_line(none), None, "{none}");
-        }
-    }
 
     #[test]
     fn paths_are_escaped_in_uris() {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use reuselens_units::shown;
-
 use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
+use crate::markdown::{code, plain};
 use crate::words;
 
 /// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;
@@ -62,28 +61,4 @@ fn row(limit: &CheckedLimit) -> String {
         base.map(|base| number(metric, base)).unwrap_or_default(),
         change.unwrap_or_default()
     )
-}
-
-/// Text as code, also in a cell of a table. Fenced by more backticks than there are in it.
-fn code(text: &str) -> String {
-    let text = shown(text).replace('|', "\\|");
-    let runs = text.split(|letter| letter != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
-    match fence.len() {
-        1 => format!("`{text}`"),
-        _ => format!("{fence} {text} {fence}"),
-    }
-}
-
-/// Text with its signs escaped, so that they mean nothing in Markdown.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in shown(text).chars() {
-        match letter {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' => out.extend(['\\', letter]),
-            '<' => out.push_str("&lt;"),
-            _ => out.push(letter),
-        }
-    }
-    out
 }
