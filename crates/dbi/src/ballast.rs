@@ -46,12 +46,11 @@ pub fn note_call(number: u64) {
 }
 
 fn lay() {
-    const READ: u64 = 1;
     let begin = memory::reserve(PAGES * 4096, 4096);
     for page in (0..PAGES).step_by(2) {
         let at = begin + page * 4096;
         // SAFETY: our own address space, which nobody uses.
-        unsafe { sys::call(sys::MPROTECT, [at, 4096, READ, 0, 0, 0]) };
+        unsafe { sys::call(sys::MPROTECT, [at, 4096, sys::PROT_READ, 0, 0, 0]) };
     }
     BEGIN.store(begin, Ordering::Relaxed);
     LEFT.store(PAGES, Ordering::Release);

@@ -41,8 +41,7 @@ const BLOCK_MOST: u64 = 64 << 10;
 const HEADS_MOST: u32 = 16;
 /// Bytes of address space for the list of [`Special`]s.
 const SPECIALS_BYTES: u64 = SPECIALS_MOST as u64 * size_of::<Special>() as u64;
-const READ_WRITE: u64 = 3;
-const EXECUTABLE: u64 = 7;
+const EXECUTABLE: u64 = sys::PROT_READ_WRITE | sys::PROT_EXEC;
 /// How much of the cache is accessible beyond the next block, at least: for the jumps of blocks
 /// that become stale, for which there must be room.
 const AHEAD: u64 = 1 << 20;
@@ -56,7 +55,7 @@ static NEXT: AtomicU64 = AtomicU64::new(CACHE);
 /// The end of the accessible part of the cache, and of that of the list of [`Special`]s.
 static ENDS: [Frontier; 2] = [
     Frontier::new(CACHE + START_BYTES[0], EXECUTABLE),
-    Frontier::new(0, READ_WRITE),
+    Frontier::new(0, sys::PROT_READ_WRITE),
 ];
 
 /// What a head with [`SPECIAL`] means.

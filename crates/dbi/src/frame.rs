@@ -52,7 +52,9 @@ pub fn push(thread: &mut Thread, signal: u32, action: &Action) -> bool {
     for (to, word) in words.chunks_exact_mut(8).zip(frame) {
         to.copy_from_slice(&word.to_le_bytes());
     }
-    if !sys::poke(state_at, &state.0[..bytes as usize + 4]) || !sys::poke(frame_at, &words) {
+    let state = &state.0[..bytes as usize + 4];
+    // SAFETY: the program's stack, or where it wants its signals' frames: it has nothing of ours.
+    if !unsafe { sys::poke(state_at, state) && sys::poke(frame_at, &words) } {
         return false;
     }
     let mut set = |register: u8, value: u64| thread.registers[usize::from(register)] = value;

@@ -8,13 +8,12 @@
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Gate, REGION_BYTES, Record, RecordingScope};
-
 use reuselens_guest::sys;
-use runs::Next;
+use reuselens_wire::{Control, Gate, REGION_BYTES, Record, RecordingScope};
 
 use super::segment;
 use super::thread::Thread;
+use runs::Next;
 
 #[path = "gate/runs.rs"]
 mod runs;

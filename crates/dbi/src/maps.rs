@@ -133,13 +133,8 @@ pub fn code_around(address: u64) -> Option<CodeMapping> {
 /// Reads code that may be executed and not read. Returns the number of bytes, 0 if the system
 /// refuses.
 pub fn read_code(address: u64, into: &mut [u8]) -> usize {
-    let fd = sys::open(c"/proc/thread-self/mem", 0);
-    if fd < 0 {
-        return 0;
-    }
-    let read = sys::read_at(fd, into, address);
-    sys::close(fd);
-    read
+    let memory = File::open(c"/proc/thread-self/mem", 0);
+    memory.map_or(0, |memory| memory.read_at(into, address))
 }
 
 /// Calls `of` with the mapping around an address; `None` if no code can be executed there.

@@ -19,7 +19,6 @@ use reuselens_wire::{ARENA, HEAP as HEAP_BEGIN, START_BYTES};
 use super::lock::Lock;
 use super::{ballast, space};
 
-const READ_WRITE: u64 = 3;
 /// Bytes that the allocator takes at a time. Larger blocks are taken on their own.
 const CHUNK: u64 = 4 << 20;
 /// Size classes: powers of two from 16 bytes on.
@@ -103,12 +102,11 @@ fn open(at: u64, bytes: u64, rights: u64) -> bool {
 /// Changes the rights of memory; false if the system refuses even after it was given a mapping back
 /// in exchange.
 pub fn set_rights(at: u64, bytes: u64, rights: u64) -> bool {
-    const ENOMEM: i64 = -12;
     loop {
         // SAFETY: the caller's own memory, which nobody uses in a way that the rights forbid.
         match unsafe { sys::call(sys::MPROTECT, [at, bytes, rights, 0, 0, 0]) } {
             0 => return true,
-            ENOMEM if ballast::drop_some() => {}
+            sys::ENOMEM if ballast::drop_some() => {}
             _ => return false,
         }
     }
@@ -145,7 +143,7 @@ static HEAP: Lock<Heap> = Lock::new(Heap {
     threads: 0,
 });
 /// The end of the heap's accessible memory: in a program, some is accessible before we start.
-static HEAP_END: Frontier = Frontier::new(HEAP_BEGIN + START, READ_WRITE);
+static HEAP_END: Frontier = Frontier::new(HEAP_BEGIN + START, sys::PROT_READ_WRITE);
 const START: u64 = if cfg!(test) { 0 } else { START_BYTES[1] };
 
 impl Heap {
@@ -197,9 +195,8 @@ pub fn give_thread(at: u64, bytes: u64) {
 /// Gives the pages of memory back to the system: they are zeros when they are used again. False if
 /// the system refuses, because they are locked.
 fn empty(at: u64, bytes: u64) -> bool {
-    const DONT_NEED: u64 = 4;
     // SAFETY: the caller's own memory, which nobody uses.
-    unsafe { sys::call(sys::MADVISE, [at, bytes, DONT_NEED, 0, 0, 0]) == 0 }
+    unsafe { sys::madvise(at as usize, bytes as usize, sys::MADV_DONTNEED) == 0 }
 }
 
 /// Holds the locks of this module until the result is dropped, for a fork. Nothing can be allocated

@@ -7,6 +7,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use reuselens_guest::digits::decimal;
 use reuselens_guest::sys;
 
 use super::{watch, writes};
@@ -35,7 +36,7 @@ pub fn opened(number: u64, [_, two, three]: [u64; 3], fd: u64) {
 fn is_memory(fd: u64) -> bool {
     let mut path = *b"/proc/thread-self/fd/          \0";
     const NUMBER: usize = 21;
-    let digits = sys::decimal(fd as u32, &mut path[NUMBER..]);
+    let digits = decimal(fd as u32, &mut path[NUMBER..]);
     path[NUMBER + digits] = 0;
     let Ok(path) = CStr::from_bytes_until_nul(&path) else {
         return false;

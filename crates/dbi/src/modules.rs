@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
-use reuselens_guest::sys;
+use reuselens_guest::sys::{self, File};
 use reuselens_wire::{Record, WireKind};
 
 use super::allocations;
@@ -190,38 +190,32 @@ fn find_functions(module: &mut Module) {
         let file = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
         let _ = search(file, module);
         // SAFETY: as above.
-        unsafe { sys::call(sys::MUNMAP, [at, bytes as u64, 0, 0, 0, 0]) };
+        unsafe { sys::munmap(at as usize, bytes) };
         space::shrink((bytes as u64).next_multiple_of(4096));
     }
 }
 
 fn map_file(path: &[u8]) -> Option<(u64, usize)> {
-    const LSEEK: u64 = 8;
-    const PRIVATE: u64 = 2;
+    const FROM_END: u64 = 2;
     let mut name = path.to_vec();
     name.push(0);
-    let fd = sys::open(CStr::from_bytes_until_nul(&name).ok()?, 0);
-    if fd < 0 {
+    let file = File::open(CStr::from_bytes_until_nul(&name).ok()?, 0)?;
+    let fd = file.descriptor();
+    // SAFETY: only asks for the end of our file.
+    let bytes = unsafe { sys::call(sys::LSEEK, [fd as u64, 0, FROM_END, 0, 0, 0]) };
+    if bytes <= 64 {
         return None;
     }
-    // SAFETY: only asks for the end of our file.
-    let bytes = unsafe { sys::call(LSEEK, [fd as u64, 0, 2, 0, 0, 0]) };
-    let mut mapped = None;
-    if bytes > 64 {
-        // Where the system has room: the mapping is gone before the program maps the next one.
-        let a = [0, bytes as u64, 1, PRIVATE, fd as u64, 0];
-        let room = (bytes as u64).next_multiple_of(4096);
-        space::grow(room);
-        // SAFETY: takes only addresses that nobody uses.
-        let at = unsafe { sys::call(sys::MMAP, a) };
-        if sys::failed(at) {
-            space::shrink(room);
-        } else {
-            mapped = Some((at as u64, bytes as usize));
-        }
+    let room = (bytes as u64).next_multiple_of(4096);
+    space::grow(room);
+    // Where the system has room: the mapping is gone before the program maps the next one.
+    // SAFETY: takes only addresses that nobody uses.
+    let at = unsafe { sys::mmap(0, bytes as usize, sys::PROT_READ, sys::MAP_PRIVATE, fd, 0) };
+    if sys::failed(at) {
+        space::shrink(room);
+        return None;
     }
-    sys::close(fd);
-    mapped
+    Some((at as u64, bytes as usize))
 }
 
 /// Searches the symbol tables of a file for functions of allocators. `None` if a table is damaged:

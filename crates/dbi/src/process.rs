@@ -29,8 +29,6 @@ const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_THREAD: u64 = 0x10000;
 const CLONE_SETTLS: u64 = 0x80000;
-/// The error of a call for lack of memory.
-const ENOMEM: i64 = -12;
 
 /// 1 + the number of this process; 0 if there is no segment.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -240,7 +238,7 @@ fn in_child(thread: &mut Thread) {
 fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     free_ended_threads();
     let Some(child) = Thread::create() else {
-        return ENOMEM;
+        return sys::ENOMEM;
     };
     child.registers = thread.registers;
     child.registers[usize::from(RAX)] = 0;
@@ -280,7 +278,7 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
         ENDED.lock().push((result.max(0) as u32, own));
         free_ended_threads();
     }
-    if result == 0 { ENOMEM } else { result }
+    if result == 0 { sys::ENOMEM } else { result }
 }
 
 /// Makes the call. Returns its result in the parent; the child starts at `rl_thread`.

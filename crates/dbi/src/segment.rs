@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use reuselens_guest::sys;
+use reuselens_guest::sys::{self, File};
 use reuselens_wire::{
     BLOCK_BYTES, DICTIONARY_OFFSET, ENTRY_UNIT, MappedSegment, SEGMENT_BYTES, WANTS_BASIC_BLOCKS,
 };
@@ -64,27 +64,18 @@ pub fn others_run() -> bool {
 /// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size. If
 /// that fails or it is no segment of this build, nothing is recorded.
 pub fn open(path: &[u8]) {
-    const READ_WRITE: u64 = 3;
-    const SHARED_FIXED: u64 = 0x11;
     let Ok(path) = CStr::from_bytes_until_nul(path) else {
         return;
     };
-    let fd = sys::open(path, sys::O_RDWR);
-    if fd < 0 {
+    let Some(file) = File::open(path, sys::O_RDWR) else {
         return;
-    }
+    };
     let address = memory::reserve(SEGMENT_BYTES as u64, BLOCK_BYTES as u64);
-    let a = [
-        address,
-        SEGMENT_BYTES as u64,
-        READ_WRITE,
-        SHARED_FIXED,
-        fd as u64,
-        0,
-    ];
+    let (rights, flags) = (sys::PROT_READ_WRITE, sys::MAP_SHARED | sys::MAP_FIXED);
+    let (at_address, fd) = (address as usize, file.descriptor());
     // SAFETY: our own address space, which counts already.
-    let base = unsafe { sys::call(sys::MMAP, a) };
-    sys::close(fd);
+    let base = unsafe { sys::mmap(at_address, SEGMENT_BYTES, rights, flags, fd, 0) };
+    drop(file);
     if base != address as i64 {
         return;
     }

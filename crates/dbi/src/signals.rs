@@ -332,7 +332,8 @@ pub fn sigaction(thread: &Thread, signal: u64, new: u64, old: u64, bytes: u64) -
     for (bytes, value) in words.chunks_exact_mut(8).zip(values) {
         bytes.copy_from_slice(&value.to_le_bytes());
     }
-    if old != 0 && !sys::poke(old, &words) {
+    // SAFETY: the address is the program's, which has nothing of ours.
+    if old != 0 && !unsafe { sys::poke(old, &words) } {
         return sys::EFAULT;
     }
     0
@@ -355,7 +356,8 @@ pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
             _ => return sys::EINVAL,
         };
     }
-    if old != 0 && !sys::poke(old, &before.to_le_bytes()) {
+    // SAFETY: the address is the program's, which has nothing of ours.
+    if old != 0 && !unsafe { sys::poke(old, &before.to_le_bytes()) } {
         return sys::EFAULT;
     }
     if new != 0 {
@@ -371,7 +373,8 @@ pub fn sigpending(thread: &Thread, into: u64) -> i64 {
     // SAFETY: the kernel writes a word.
     unsafe { sys::call(sys::RT_SIGPENDING, a) };
     let blocked = (pending | thread.signals.held()) & thread.signals.mask;
-    if sys::poke(into, &blocked.to_le_bytes()) {
+    // SAFETY: the address is the program's, which has nothing of ours.
+    if unsafe { sys::poke(into, &blocked.to_le_bytes()) } {
         0
     } else {
         sys::EFAULT
@@ -391,7 +394,8 @@ pub fn sigwait(thread: &Thread, set: u64, into: u64) -> Option<i64> {
         to.copy_from_slice(&word.to_le_bytes());
     }
     thread.signals.held.forget(1 << (signal - 1));
-    let is_written = into == 0 || sys::poke(into, &words);
+    // SAFETY: the address is the program's, which has nothing of ours.
+    let is_written = into == 0 || unsafe { sys::poke(into, &words) };
     Some(if is_written {
         i64::from(signal)
     } else {

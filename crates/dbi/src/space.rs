@@ -88,7 +88,8 @@ impl OwnLimit {
         }
         // A null pointer is no place for `getrlimit`, and means nothing for `prlimit` with new
         // limits.
-        if (old != 0 || new == 0) && !sys::poke(old, &words) {
+        // SAFETY: the address is the program's, which has nothing of ours.
+        if (old != 0 || new == 0) && !unsafe { sys::poke(old, &words) } {
             return sys::EFAULT;
         }
         0
@@ -139,8 +140,8 @@ impl OwnLimit {
 
 /// Maps fresh memory of ours at exactly this address. Protection as for `mmap(2)`.
 pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
-    const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
-    let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
+    const FIXED_NOREPLACE: u64 = 0x10_0000;
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | FIXED_NOREPLACE;
     grow(bytes);
     grow_data(bytes);
     let a = [address, bytes, protection, flags, u64::MAX, 0];

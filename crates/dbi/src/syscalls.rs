@@ -5,6 +5,7 @@
 //! If other threads record, the calls are also marked in the thread's block, because threads
 //! synchronise by them.
 
+use reuselens_guest::sys::{MAP_ANONYMOUS, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
 use reuselens_guest::{clock, sys};
 
 use super::codes::{self, CODES};
@@ -16,13 +17,6 @@ use super::{
     space, watch, writes,
 };
 
-const PROT_READ: u64 = 1;
-const PROT_WRITE: u64 = 2;
-const PROT_EXEC: u64 = 4;
-/// MAP_ANONYMOUS
-const ANONYMOUS: u64 = 0x20;
-/// MAP_SHARED, and part of MAP_SHARED_VALIDATE
-const SHARED: u64 = 1;
 /// MAP_FIXED and MAP_FIXED_NOREPLACE
 const FIXED: u64 = 0x10_0010;
 /// MAP_POPULATE
@@ -190,7 +184,8 @@ fn set_fs(thread: &mut Thread, base: u64) -> i64 {
 
 /// `ARCH_GET_GS` of the program: the base of gs is 0 until the program sets it.
 fn get_gs(into: u64) -> i64 {
-    if sys::poke(into, &[0; 8]) {
+    // SAFETY: the address is the program's, which has nothing of ours.
+    if unsafe { sys::poke(into, &[0; 8]) } {
         0
     } else {
         sys::EFAULT
@@ -261,10 +256,11 @@ pub fn after(thread: &mut Thread) {
 /// `mmap` of the program has succeeded.
 fn mapped(thread: &mut Thread, low: u64) {
     let [bytes, rights, how, file] = [1, 2, 3, 4].map(|index| argument(thread, index));
-    if rights & PROT_WRITE != 0 && how & SHARED != 0 {
-        shared(low, how & ANONYMOUS == 0);
+    // Also in `MAP_SHARED_VALIDATE`.
+    if rights & PROT_WRITE != 0 && how & MAP_SHARED != 0 {
+        shared(low, how & MAP_ANONYMOUS == 0);
     }
-    let is_block = how & (ANONYMOUS | FIXED) == ANONYMOUS;
+    let is_block = how & (MAP_ANONYMOUS | FIXED) == MAP_ANONYMOUS;
     if is_block && rights & PROT_EXEC == 0 {
         expand::drain(thread);
         allocations::mapped(thread, low, bytes);
@@ -298,12 +294,10 @@ fn placed(thread: &mut Thread) -> i64 {
 
 /// Fills pages as `MAP_POPULATE` would. If that fails, `mmap` still succeeds.
 fn populate(low: u64, bytes: u64, rights: u64, how: u64) {
-    const TO_READ: u64 = 22;
-    const TO_WRITE: u64 = 23;
     let advice = match rights & (PROT_READ | PROT_WRITE | PROT_EXEC) {
         0 => return,
-        some if some & PROT_WRITE != 0 && how & SHARED == 0 => TO_WRITE,
-        _ => TO_READ,
+        some if some & PROT_WRITE != 0 && how & MAP_SHARED == 0 => sys::MADV_POPULATE_WRITE,
+        _ => sys::MADV_POPULATE_READ,
     };
     // SAFETY: changes nothing that the program sees, but for the time that its accesses take.
     unsafe { sys::call(sys::MADVISE, [low, bytes, advice, 0, 0, 0]) };

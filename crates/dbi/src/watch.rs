@@ -13,16 +13,12 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use reuselens_guest::sys;
+use reuselens_guest::sys::{self, PROT_EXEC, PROT_READ, PROT_WRITE};
 
 use super::codes::{CODES, Codes};
 use super::lock::Lock;
 use super::maps::{self, Mapping};
 use super::{memory, segment};
-
-const READ: u64 = 1;
-const WRITE: u64 = 2;
-const EXECUTE: u64 = 4;
 
 /// The pages that are protected.
 static WATCHED: Lock<Watched> = Lock::new(Watched {
@@ -64,7 +60,7 @@ impl Watched {
             return true;
         }
         USED.store(true, Ordering::SeqCst);
-        let protected = set_rights(page, rights & !WRITE);
+        let protected = set_rights(page, rights & !PROT_WRITE);
         if !protected {
             self.pages.remove(&page);
         }
@@ -100,7 +96,7 @@ impl Watched {
             let page = other.low.wrapping_add(place) >> 12;
             let writable = other.writable || self.pages.contains_key(&page);
             if place < other.high - other.low && page != code && writable {
-                is_complete &= self.protect(page, rights(other) | WRITE, code);
+                is_complete &= self.protect(page, rights(other) | PROT_WRITE, code);
             }
         }
         self.shared.insert(code);
@@ -192,9 +188,9 @@ fn set_rights(page: u64, rights: u64) -> bool {
 
 fn rights(mapping: &Mapping) -> u64 {
     let right = |has: bool, right: u64| if has { right } else { 0 };
-    right(mapping.readable, READ)
-        | right(mapping.writable, WRITE)
-        | right(mapping.executable, EXECUTE)
+    right(mapping.readable, PROT_READ)
+        | right(mapping.writable, PROT_WRITE)
+        | right(mapping.executable, PROT_EXEC)
 }
 
 /// Discards the blocks that come from these pages.

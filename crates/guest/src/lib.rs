@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`sys`] | system calls, made directly | nothing |
 //! | [`thread_name`] | the names that the system has for threads | nothing |
+//! | [`digits`] | numbers as text | nothing |
 //! | [`clock`] | the time-stamp counter | nothing |
 //! | [`lock`] | a lock that spins | nothing |
 //! | [`modules`] | files that the loader has mapped, and their symbols | `dl_iterate_phdr` |
@@ -23,6 +24,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 pub mod clock;
+pub mod digits;
 pub mod errno;
 pub mod lock;
 pub mod modules;

@@ -77,5 +77,5 @@ next! {
         reported(unsafe { sys::munmap(at as usize, bytes) }) as c_int;
     [unsafe] mmap c"mmap" (at: usize, bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut u8 =
         // SAFETY: as above.
-        reported(unsafe { sys::mmap(at, bytes, prot, flags, fd, offset) }) as *mut u8;
+        reported(unsafe { sys::mmap(at, bytes, prot as u64, flags as u64, fd, offset) }) as *mut u8;
 }

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 
 use reuselens_wire::THREAD_NAME_BYTES;
 
+use crate::digits::decimal;
 use crate::sys::{self, File};
 
 /// A thread's name; empty by default.
@@ -36,7 +37,7 @@ impl ThreadName {
         }
         let mut path = *b"/proc/self/task/          /comm\0";
         const TASK: usize = 16;
-        let end = TASK + sys::decimal(tid, &mut path[TASK..]);
+        let end = TASK + decimal(tid, &mut path[TASK..]);
         path[end..end + 6].copy_from_slice(b"/comm\0");
         let file = File::open(CStr::from_bytes_until_nul(&path).ok()?, 0)?;
         let mut bytes = [0; THREAD_NAME_BYTES];

@@ -111,7 +111,7 @@ unsafe extern "C" fn posix_aligned(
 
 unsafe extern "C" fn map(a: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> i64 {
     // SAFETY: the caller's own request.
-    reported(unsafe { sys::mmap(a, bytes, prot, flags, fd, at) })
+    reported(unsafe { sys::mmap(a, bytes, prot as u64, flags as u64, fd, at) })
 }
 
 unsafe extern "C" fn mapped(block: *mut c_void, bytes: usize, pc: u64) {

@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use reuselens_guest::sys;
+use reuselens_guest::sys::{self, File};
 use reuselens_wire::{
     BLOCK_BYTES, HEADER_BYTES, Header, MAGIC, MappedSegment, SEGMENT_BYTES, VERSION,
 };
@@ -142,23 +142,21 @@ fn find_path<'a>(mut list: *const *const c_char) -> Option<&'a CStr> {
 
 /// Maps the file so that blocks are aligned to their size; null if it is not a segment of ours.
 fn map(path: &CStr) -> *mut u8 {
-    let fd = sys::open(path, sys::O_RDWR);
-    if fd < 0 {
+    let Some(file) = File::open(path, sys::O_RDWR) else {
         return core::ptr::null_mut();
-    }
+    };
     let room = SEGMENT_BYTES + BLOCK_BYTES;
     // SAFETY: reserves fresh address space, then maps the file over the aligned part of it.
     let base = unsafe {
         let Ok(reserved) = sys::map(0, room, sys::PROT_NONE, sys::MAP_NORESERVE) else {
-            report_no_room(fd);
-            sys::close(fd);
+            report_no_room(&file);
             return core::ptr::null_mut();
         };
         let aligned = reserved.next_multiple_of(BLOCK_BYTES);
         let (rights, flags) = (sys::PROT_READ_WRITE, sys::MAP_SHARED | sys::MAP_FIXED);
-        sys::mmap(aligned, SEGMENT_BYTES, rights, flags, fd as i32, 0)
+        sys::mmap(aligned, SEGMENT_BYTES, rights, flags, file.descriptor(), 0)
     };
-    sys::close(fd);
+    drop(file);
     if base < 0 {
         return core::ptr::null_mut();
     }
@@ -178,14 +176,12 @@ fn map(path: &CStr) -> *mut u8 {
 
 /// A limit of the address space leaves no room for the segment: reports to the analysing side that
 /// a thread is not recorded, and why. For that, the segment's header is mapped for a moment.
-fn report_no_room(fd: i64) {
+fn report_no_room(file: &File) {
+    let Some(base) = file.map(HEADER_BYTES) else {
+        return;
+    };
     // SAFETY: fresh address space, given back before the end; all fields of a header are atomic.
     unsafe {
-        let (rights, shared) = (sys::PROT_READ_WRITE, sys::MAP_SHARED);
-        let base = sys::mmap(0, HEADER_BYTES, rights, shared, fd as i32, 0);
-        if base < 0 {
-            return;
-        }
         let header = &*(base as *const Header);
         if header.magic.load(Ordering::Acquire) == MAGIC
             && header.version.load(Ordering::Relaxed) == VERSION
@@ -193,6 +189,6 @@ fn report_no_room(fd: i64) {
             header.short_of_space.store(1, Ordering::Relaxed);
             header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
         }
-        sys::munmap(base as usize, HEADER_BYTES);
+        sys::munmap(base, HEADER_BYTES);
     }
 }

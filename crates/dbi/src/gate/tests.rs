@@ -11,12 +11,9 @@ use super::*;
 
 /// Two pages, the second of which cannot be read; the end of the first.
 fn end_of_readable() -> u64 {
-    const READ_WRITE: u64 = 3;
-    const PRIVATE_ANONYMOUS: u64 = 0x22;
     // SAFETY: fresh memory; a page of it is closed again.
     unsafe {
-        let a = [0, 8192, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0];
-        let at = sys::call(sys::MMAP, a) as u64;
+        let at = sys::map(0, 8192, sys::PROT_READ_WRITE, 0).expect("there is room") as u64;
         assert_eq!(sys::call(sys::MPROTECT, [at + 4096, 4096, 0, 0, 0, 0]), 0);
         at + 4096
     }
@@ -25,7 +22,8 @@ fn end_of_readable() -> u64 {
 /// Puts a name in front of an address; where it begins.
 fn put_before(end: u64, name: &[u8]) -> u64 {
     let at = end - name.len() as u64;
-    assert!(sys::poke(at, name));
+    // SAFETY: fresh memory of the tests, which nobody refers to.
+    assert!(unsafe { sys::poke(at, name) });
     at
 }
 
@@ -54,9 +52,10 @@ fn name_in_unreadable_memory_is_empty() {
 
 #[test]
 fn name_across_two_pages_is_read_from_both() {
-    let memory = vec![b'x'; 3 * 4096];
-    let border = (memory.as_ptr() as u64).next_multiple_of(4096) + 4096;
-    assert!(sys::poke(border - 3, b"solver\0"));
+    let mut memory = vec![b'x'; 3 * 4096];
+    let border = (memory.as_mut_ptr() as u64).next_multiple_of(4096) + 4096;
+    // SAFETY: within the vector, whose bytes nobody refers to.
+    assert!(unsafe { sys::poke(border - 3, b"solver\0") });
     assert_eq!(read(border - 3, 0), b"solver");
     assert_eq!(read(border - 3, 5), b"solve");
 }

@@ -7,41 +7,8 @@ use super::{
     mmap,
 };
 
-/// For [`open`]: for reading and writing.
+/// For [`File::open`]: for reading and writing.
 pub const O_RDWR: u64 = 2;
-
-/// Opens a file, closed on exec; `flags` as for `open(2)`, 0 for reading only. The descriptor, or
-/// `-errno`.
-///
-/// By `openat`, as the loader does: a filter that is there from before the program began allows
-/// that call.
-pub fn open(path: &CStr, flags: u64) -> i64 {
-    const HERE: u64 = -100_i64 as u64;
-    const O_CLOEXEC: u64 = 0o2_000_000;
-    let a = [HERE, path.as_ptr() as u64, flags | O_CLOEXEC, 0, 0, 0];
-    // SAFETY: the path is ended.
-    unsafe { call(OPENAT, a) }
-}
-
-/// Closes a file that was opened by [`open`].
-pub fn close(fd: i64) {
-    // SAFETY: only our own files.
-    unsafe { call(CLOSE, [fd as u64, 0, 0, 0, 0, 0]) };
-}
-
-/// Reads from a file. Returns the number of bytes; 0 at the end or on errors.
-pub fn read(fd: i64, into: &mut [u8]) -> usize {
-    let (to, bytes) = (into.as_mut_ptr() as u64, into.len() as u64);
-    // SAFETY: the kernel writes into the slice.
-    usize::try_from(unsafe { call(READ, [fd as u64, to, bytes, 0, 0, 0]) }).unwrap_or(0)
-}
-
-/// Reads from a file at an offset. Returns the number of bytes; 0 at the end or on errors.
-pub fn read_at(fd: i64, into: &mut [u8], offset: u64) -> usize {
-    let (to, bytes) = (into.as_mut_ptr() as u64, into.len() as u64);
-    // SAFETY: the kernel writes into the slice.
-    usize::try_from(unsafe { call(PREAD, [fd as u64, to, bytes, offset, 0, 0]) }).unwrap_or(0)
-}
 
 /// Reads the target of a symbolic link into `target`; the length, or 0.
 pub fn read_link(path: &CStr, target: &mut [u8]) -> usize {
@@ -76,41 +43,47 @@ pub fn complain(words: &str) {
     unsafe { call(WRITE, [STANDARD_ERROR, from, bytes, 0, 0, 0]) };
 }
 
-/// Writes a number in decimal, for paths in `/proc`. Returns how many digits it has: ten at most.
-pub fn decimal(number: u32, into: &mut [u8]) -> usize {
-    // From the right.
-    let mut digits = [0; 10];
-    let (mut rest, mut first) = (number, digits.len());
-    while rest > 0 || first == digits.len() {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    let count = digits.len() - first;
-    into[..count].copy_from_slice(&digits[first..]);
-    count
-}
-
-/// A file that is closed when dropped.
-pub struct File(i64);
+/// A file, closed when dropped, and when the program becomes another one by `exec`.
+pub struct File(i32);
 
 impl File {
-    /// Opens a file; `flags` as for [`open`]. `None` if the system refuses.
+    /// Opens a file; `flags` as for `open(2)`, 0 for reading only. `None` if the system refuses.
+    ///
+    /// By `openat`, as the loader does: a filter that is there from before the program began allows
+    /// that call.
     pub fn open(path: &CStr, flags: u64) -> Option<File> {
-        let fd = open(path, flags);
-        (fd >= 0).then_some(File(fd))
+        const HERE: u64 = -100_i64 as u64;
+        const O_CLOEXEC: u64 = 0o2_000_000;
+        let a = [HERE, path.as_ptr() as u64, flags | O_CLOEXEC, 0, 0, 0];
+        // SAFETY: the path is ended.
+        let descriptor = unsafe { call(OPENAT, a) };
+        (descriptor >= 0).then_some(File(descriptor as i32))
     }
 
-    /// Reads; 0 at the end and on errors.
+    /// The descriptor, which is the file's until that is dropped.
+    pub fn descriptor(&self) -> i32 {
+        self.0
+    }
+
+    /// Reads. Returns the number of bytes; 0 at the end and on errors.
     pub fn read(&self, into: &mut [u8]) -> usize {
-        read(self.0, into)
+        let (to, bytes) = (into.as_mut_ptr() as u64, into.len() as u64);
+        // SAFETY: the kernel writes into the slice.
+        usize::try_from(unsafe { call(READ, [self.0 as u64, to, bytes, 0, 0, 0]) }).unwrap_or(0)
+    }
+
+    /// Reads at an offset. Returns the number of bytes; 0 at the end and on errors.
+    pub fn read_at(&self, into: &mut [u8], offset: u64) -> usize {
+        let (to, bytes) = (into.as_mut_ptr() as u64, into.len() as u64);
+        let a = [self.0 as u64, to, bytes, offset, 0, 0];
+        // SAFETY: the kernel writes into the slice.
+        usize::try_from(unsafe { call(PREAD, a) }).unwrap_or(0)
     }
 
     /// Maps its first bytes, shared, for reading and writing. `None` if the system refuses.
     pub fn map(&self, bytes: usize) -> Option<usize> {
-        let fd = self.0 as i32;
         // SAFETY: a new mapping, at a place that the system chooses.
-        let at = unsafe { mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED, fd, 0) };
+        let at = unsafe { mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED, self.0, 0) };
         (at > 0).then_some(at as usize)
     }
 
@@ -126,6 +99,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        close(self.0);
+        // SAFETY: only our own file.
+        unsafe { call(CLOSE, [self.0 as u64, 0, 0, 0, 0, 0]) };
     }
 }

@@ -6,33 +6,42 @@ use super::{
 };
 
 /// For [`mmap`] and [`map`]: no access.
-pub const PROT_NONE: i32 = 0;
+pub const PROT_NONE: u64 = 0;
+/// For [`mmap`] and [`map`]: reads.
+pub const PROT_READ: u64 = 1;
+/// For [`mmap`] and [`map`]: writes.
+pub const PROT_WRITE: u64 = 2;
+/// For [`mmap`] and [`map`]: executes.
+pub const PROT_EXEC: u64 = 4;
 /// For [`mmap`] and [`map`]: reads and writes.
-pub const PROT_READ_WRITE: i32 = 3;
+pub const PROT_READ_WRITE: u64 = PROT_READ | PROT_WRITE;
 /// For [`mmap`]: other processes see what is written.
-pub const MAP_SHARED: i32 = 1;
+pub const MAP_SHARED: u64 = 1;
 /// For [`mmap`]: only this process sees what is written.
-pub const MAP_PRIVATE: i32 = 2;
+pub const MAP_PRIVATE: u64 = 2;
 /// For [`mmap`] and [`map`]: exactly at this address, in place of what is there.
-pub const MAP_FIXED: i32 = 0x10;
+pub const MAP_FIXED: u64 = 0x10;
 /// For [`mmap`]: no file.
-pub const MAP_ANONYMOUS: i32 = 0x20;
+pub const MAP_ANONYMOUS: u64 = 0x20;
 /// For [`mmap`] and [`map`]: counts only where it is used.
-pub const MAP_NORESERVE: i32 = 0x4000;
+pub const MAP_NORESERVE: u64 = 0x4000;
 /// For [`mmap`] and [`map`]: pages of the pool of huge ones.
-pub const MAP_HUGETLB: i32 = 0x40000;
+pub const MAP_HUGETLB: u64 = 0x40000;
 /// For [`madvise`]: the pages go back to the system.
 pub const MADV_DONTNEED: u64 = 4;
 /// For [`madvise`]: huge pages are wanted.
 pub const MADV_HUGEPAGE: u64 = 14;
+/// For [`madvise`]: the pages are there, as if they had been read; since Linux 5.14.
+pub const MADV_POPULATE_READ: u64 = 22;
+/// For [`madvise`]: the pages are there, as if they had been written to; since Linux 5.14.
+pub const MADV_POPULATE_WRITE: u64 = 23;
 
 /// Maps memory: its address, or `-errno`.
 ///
 /// # Safety
 /// As `mmap(2)`.
 #[inline]
-pub unsafe fn mmap(address: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> i64 {
-    let (prot, flags) = (prot as u64, flags as u64);
+pub unsafe fn mmap(address: usize, bytes: usize, prot: u64, flags: u64, fd: i32, at: i64) -> i64 {
     let a = [
         address as u64,
         bytes as u64,
@@ -55,18 +64,18 @@ pub unsafe fn munmap(address: usize, bytes: usize) -> i64 {
     unsafe { call(MUNMAP, [address as u64, bytes as u64, 0, 0, 0, 0]) }
 }
 
-/// Maps memory without a file: its address, or `errno`. `at` is a wish, or the place with
+/// Maps memory without a file: its address, or `-errno`. `at` is a wish, or the place with
 /// [`MAP_FIXED`]: then the caller owns that range.
 ///
 /// # Safety
 /// With [`MAP_FIXED`] nothing that is in use may be in the range.
 #[inline]
-pub unsafe fn map(at: usize, bytes: usize, prot: i32, flags: i32) -> Result<usize, i32> {
+pub unsafe fn map(at: usize, bytes: usize, prot: u64, flags: u64) -> Result<usize, i64> {
     let flags = flags | MAP_PRIVATE | MAP_ANONYMOUS;
     // SAFETY: passed on.
     let result = unsafe { mmap(at, bytes, prot, flags, -1, 0) };
     if failed(result) {
-        Err(-result as i32)
+        Err(result)
     } else {
         Ok(result as usize)
     }
@@ -91,7 +100,10 @@ pub fn peek(address: u64, into: &mut [u8]) -> bool {
 }
 
 /// Copies into the program's memory; false if it is not all writable. A stack grows for it.
-pub fn poke(address: u64, from: &[u8]) -> bool {
+///
+/// # Safety
+/// Nothing of ours is at `address`.
+pub unsafe fn poke(address: u64, from: &[u8]) -> bool {
     let local = [from.as_ptr() as u64, from.len() as u64];
     let remote = [address, from.len() as u64];
     let write = || transfer(PROCESS_VM_WRITEV, &local, &remote);
@@ -125,7 +137,6 @@ fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
 /// Whether the program may write to the page at `page`. Its contents do not change, but the page
 /// gets memory of its own (`MADV_POPULATE_WRITE`). False on kernels before 5.14.
 pub fn may_write(page: u64) -> bool {
-    const POPULATE_WRITE: u64 = 23;
     // SAFETY: writes nothing.
-    unsafe { call(MADVISE, [page, 4096, POPULATE_WRITE, 0, 0, 0]) == 0 }
+    unsafe { call(MADVISE, [page, 4096, MADV_POPULATE_WRITE, 0, 0, 0]) == 0 }
 }

@@ -1,4 +1,5 @@
-//! The numbers of system calls and of errors, as x86-64 Linux has them.
+//! The numbers of system calls, and the results of calls that failed (`-errno`), as x86-64 Linux
+//! has them.
 #![allow(missing_docs, reason = "the names are the kernel's")]
 
 pub const READ: u64 = 0;
@@ -76,6 +77,7 @@ pub const OPENAT2: u64 = 437;
 pub const EPOLL_PWAIT2: u64 = 441;
 
 pub const EPERM: i64 = -1;
+pub const ESRCH: i64 = -3;
 pub const EINTR: i64 = -4;
 pub const ENOMEM: i64 = -12;
 pub const EFAULT: i64 = -14;

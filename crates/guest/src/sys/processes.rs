@@ -2,7 +2,9 @@
 
 use core::sync::atomic::AtomicU32;
 
-use super::{EXIT_GROUP, FUTEX, GETPID, GETRLIMIT, GETTID, KILL, READLINK, SCHED_YIELD, call};
+use super::{
+    ESRCH, EXIT_GROUP, FUTEX, GETPID, GETRLIMIT, GETTID, KILL, READLINK, SCHED_YIELD, call,
+};
 
 /// This process's id.
 #[inline]
@@ -20,7 +22,6 @@ pub fn tid() -> u32 {
 
 /// Whether a process lives.
 pub fn process_exists(pid: u32) -> bool {
-    const ESRCH: i64 = -3;
     // SAFETY: signal 0 only asks.
     let exists = |pid: u32| unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH };
     reuselens_wire::is_alive(pid, exists, |path| {

@@ -94,7 +94,7 @@ pub fn placed_bytes(number: usize, at: usize, bytes: usize) -> u64 {
 fn bind(low: usize, high: usize, node: usize) -> i64 {
     let mut mask = [0_u64; NODES / 64];
     let Some(word) = mask.get_mut(node / 64) else {
-        return -22;
+        return sys::EINVAL;
     };
     *word = 1 << (node % 64);
     // The kernel ignores the last bit of the given length.
@@ -126,7 +126,7 @@ pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
             let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
             // SAFETY: as above.
             let _ = unsafe { sys::map(at, bytes, sys::PROT_NONE, flags) };
-            note(range, -i64::from(error))
+            note(range, error)
         }
     }
 }
