@@ -53,7 +53,7 @@ pub struct MappedModule<'a> {
 
 /// The segment of code around an address, and the frame information of its module.
 #[derive(Clone, Copy)]
-pub struct FrameTable {
+pub(crate) struct FrameTable {
     /// The head of the frame information.
     pub frames: u64,
     /// The first address after the frame information.
@@ -108,7 +108,7 @@ pub fn for_each<F: FnMut(&MappedModule<'_>) -> bool>(mut each: F) {
 }
 
 /// The code around an address.
-pub fn code_at(address: u64) -> Option<FrameTable> {
+pub(crate) fn code_at(address: u64) -> Option<FrameTable> {
     let mut found = None;
     for_each(|module| {
         let is_around = module.segment_at(address).is_some();

@@ -18,22 +18,24 @@ pub fn find(name: &core::ffi::CStr) -> usize {
     unsafe { dlsym(NEXT, name.as_ptr()) as usize }
 }
 
-/// Defines a function that calls the next one of its name: variable, name, arguments, result, and
-/// what the result is without one. `unsafe` are those whose arguments must be the program's.
+/// Defines a function that calls the next one of its name: name, symbol, arguments, result, and the
+/// result where there is none of that name.
 macro_rules! next {
     ($(
-        $([$unsafe:tt])? $name:ident $symbol:literal ($($arg:ident: $type:ty),*) -> $result:ty
-            = $none:expr;
+        $name:ident $symbol:literal ($($arg:ident: $type:ty),*) -> $result:ty = $none:expr;
     )+) => {
         $(
-            #[doc = concat!("`", stringify!($name), "` of the next library. Without one: null, 0, or")]
-            #[doc = "the system call."]
-            $(
-                #[doc = concat!("\n\n# Safety\nIt is ", stringify!($unsafe), " as in the C library.")]
-            )?
+            #[doc = concat!("`", stringify!($name), "` of the next library.")]
+            ///
+            /// Where it has none, allocations fail, mappings are made and undone by the system
+            /// call, and the others do nothing.
+            ///
+            /// # Safety
+            /// The arguments are valid for the C library's function of this name. A block among
+            /// them is one that the next allocator returned and that is not freed.
             #[inline]
             #[allow(clippy::unused_unit, reason = "the table has a result for each")]
-            pub $($unsafe)? fn $name($($arg: $type),*) -> $result {
+            pub unsafe fn $name($($arg: $type),*) -> $result {
                 let at = SLOTS[NextFunction::$name as usize].load(Ordering::Acquire);
                 if at == 0 {
                     return $none;
@@ -41,7 +43,7 @@ macro_rules! next {
                 type Function = unsafe extern "C" fn($($type),*) -> $result;
                 // SAFETY: the C library's function of this name has this type.
                 let function = unsafe { core::mem::transmute::<usize, Function>(at) };
-                // SAFETY: the arguments are what this function asks for.
+                // SAFETY: the caller's.
                 unsafe { function($($arg),*) }
             }
         )+
@@ -63,19 +65,20 @@ const NULL: *mut u8 = core::ptr::null_mut();
 
 next! {
     malloc c"malloc" (bytes: usize) -> *mut u8 = NULL;
-    [unsafe] free c"free" (at: *mut u8) -> () = {};
+    free c"free" (at: *mut u8) -> () = {};
     calloc c"calloc" (count: usize, bytes: usize) -> *mut u8 = NULL;
-    [unsafe] realloc c"realloc" (at: *mut u8, bytes: usize) -> *mut u8 = NULL;
-    [unsafe] posix_memalign c"posix_memalign" (to: *mut *mut u8, align: usize, bytes: usize) -> c_int = 12;
+    realloc c"realloc" (at: *mut u8, bytes: usize) -> *mut u8 = NULL;
+    posix_memalign c"posix_memalign" (to: *mut *mut u8, align: usize, bytes: usize) -> c_int =
+        -sys::ENOMEM as c_int;
     aligned_alloc c"aligned_alloc" (align: usize, bytes: usize) -> *mut u8 = NULL;
     memalign c"memalign" (align: usize, bytes: usize) -> *mut u8 = NULL;
     valloc c"valloc" (bytes: usize) -> *mut u8 = NULL;
     pvalloc c"pvalloc" (bytes: usize) -> *mut u8 = NULL;
-    [unsafe] malloc_usable_size c"malloc_usable_size" (at: *mut u8) -> usize = 0;
-    [unsafe] munmap c"munmap" (at: *mut u8, bytes: usize) -> c_int =
-        // SAFETY: the program's own request.
+    malloc_usable_size c"malloc_usable_size" (at: *mut u8) -> usize = 0;
+    munmap c"munmap" (at: *mut u8, bytes: usize) -> c_int =
+        // SAFETY: the caller's.
         reported(unsafe { sys::munmap(at as usize, bytes) }) as c_int;
-    [unsafe] mmap c"mmap" (at: usize, bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut u8 =
+    mmap c"mmap" (at: usize, bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut u8 =
         // SAFETY: as above.
         reported(unsafe { sys::mmap(at, bytes, prot as u64, flags as u64, fd, offset) }) as *mut u8;
 }

@@ -13,10 +13,14 @@ use crate::segment;
 use crate::tls::{DUMMY, tls};
 use crate::{stage, thread};
 
-/// Announces all modules through a slot, which must be the calling thread's.
-pub fn announce_all(slot: &Slot) {
+/// Announces all modules through a slot.
+///
+/// # Safety
+/// The slot must be the calling thread's.
+pub unsafe fn announce_all(slot: &Slot) {
     modules::for_each(|module| {
-        announce(slot, module);
+        // SAFETY: by the caller; the loader calls this in the same thread.
+        unsafe { announce(slot, module) };
         false
     });
 }
@@ -40,7 +44,9 @@ pub fn rescan() {
     thread::flush();
 }
 
-fn announce(slot: &Slot, module: &MappedModule<'_>) {
+/// # Safety
+/// As for [`announce_all`], with the loader's lock held.
+unsafe fn announce(slot: &Slot, module: &MappedModule<'_>) {
     let is_program = module.path.is_empty();
     // The program itself was announced before system calls were forbidden.
     if is_program && quiet::is_quiet() {
@@ -61,7 +67,7 @@ fn announce(slot: &Slot, module: &MappedModule<'_>) {
     }
     let (low, high) = module.extent();
     let event = Record::new(WireKind::Module, 0, 0, module.bias);
-    // SAFETY: by the callers of `announce_all`, the slot is this thread's.
+    // SAFETY: by the caller.
     unsafe { thread::announce(slot, event, &[low, high, length as u64], &path[..length]) };
 }
 

@@ -140,8 +140,8 @@ pub unsafe fn announce(slot: &Slot) {
     unsafe {
         let event = Record::new(WireKind::Process, 0, 0, pid);
         thread::announce(slot, event, &operands, &path[..length]);
+        modules::announce_all(slot);
     }
-    modules::announce_all(slot);
 }
 
 /// Publishes the announcement of the process and its first thread; other threads wait for that.

@@ -9,9 +9,9 @@
 
 use std::arch::naked_asm;
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
 
 use reuselens_guest::modules::{self, MappedModule};
+use reuselens_guest::sys;
 use reuselens_guest::unwind::{self, CallCursor};
 
 use super::guarded::{Guarded, is_forking};
@@ -77,11 +77,8 @@ fn walk() -> impl Iterator<Item = CallCursor> {
     let mut here = [0; 3];
     cursor(&raw mut here);
     let [return_address, sp, bp] = here;
-    let first = CallCursor {
-        return_address,
-        sp,
-        bp,
-    };
+    // SAFETY: the callers, into which this is inlined, use the walk before they return.
+    let first = unsafe { CallCursor::new(return_address, sp, bp) };
     std::iter::successors(Some(first), |cursor| cursor.caller())
 }
 
@@ -92,7 +89,7 @@ pub fn return_addresses() -> Vec<u64> {
     if is_forking() {
         return Vec::new();
     }
-    let calls = walk().map(|call| call.return_address);
+    let calls = walk().map(|call| call.return_address());
     calls.take(MAX_FRAMES).collect()
 }
 
@@ -147,7 +144,7 @@ pub fn here_on_stack() -> u32 {
     let (mut count, mut is_cut) = (0, false);
     for cursor in walk() {
         match addresses.get_mut(count) {
-            Some(room) => *room = cursor.return_address,
+            Some(room) => *room = cursor.return_address(),
             None => {
                 is_cut = true;
                 break;
@@ -220,12 +217,17 @@ fn find(address: u64) -> Option<(ProgramModule, u64)> {
     found
 }
 
+/// The path of the program itself.
+fn program() -> Vec<u8> {
+    let mut path = vec![0; 4096];
+    let length = sys::executable(&mut path);
+    path.truncate(length);
+    path
+}
+
 fn described(module: &MappedModule<'_>) -> ProgramModule {
     let path = match module.path {
-        // The program itself.
-        [] => std::fs::read_link("/proc/self/exe")
-            .map(|path| path.as_os_str().as_bytes().to_vec())
-            .unwrap_or_default(),
+        [] => program(),
         path => path.to_vec(),
     };
     ProgramModule {
@@ -270,16 +272,16 @@ pub fn frame_around(address: u64) -> Option<FrameAround> {
     }
     let mut cursors = walk();
     let mut inner = cursors.next()?;
-    if address < inner.sp {
+    if address < inner.sp() {
         return None;
     }
     // The frame of the function that `inner` returns to ends where the stack pointer is after it
     // has returned itself.
     for outer in cursors {
-        if address < outer.sp {
-            let start = unwind::function_start(inner.return_address)?;
+        if address < outer.sp() {
+            let start = unwind::function_start(inner.return_address())?;
             let (module, function) = module_around(start)?;
-            let below = outer.sp - address;
+            let below = outer.sp() - address;
             return Some(FrameAround {
                 module,
                 function,
@@ -294,11 +296,11 @@ pub fn frame_around(address: u64) -> Option<FrameAround> {
 /// Holds back other threads from what a forked child needs.
 pub fn before_fork() {
     KNOWN.lock().take();
-    unwind::WRITING.take();
+    unwind::before_fork();
 }
 
 /// Lets them go on, in the parent and in the child.
 pub fn after_fork() {
-    unwind::WRITING.release();
+    unwind::after_fork();
     KNOWN.lock().release();
 }

@@ -166,13 +166,16 @@ fn look() {
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(bytes: usize) -> *mut u8 {
     ensure();
-    keep(next::malloc(bytes), bytes)
+    // SAFETY: the arguments are the program's, for this function.
+    keep(unsafe { next::malloc(bytes) }, bytes)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut u8 {
     ensure();
-    keep(next::calloc(count, bytes), count.wrapping_mul(bytes))
+    // SAFETY: the arguments are the program's, for this function.
+    let block = unsafe { next::calloc(count, bytes) };
+    keep(block, count.wrapping_mul(bytes))
 }
 
 #[unsafe(no_mangle)]
@@ -201,13 +204,15 @@ pub extern "C" fn realloc(at: *mut u8, bytes: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut u8 {
     ensure();
-    keep(next::aligned_alloc(alignment, bytes), bytes)
+    // SAFETY: the arguments are the program's, for this function.
+    keep(unsafe { next::aligned_alloc(alignment, bytes) }, bytes)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut u8 {
     ensure();
-    keep(next::memalign(alignment, bytes), bytes)
+    // SAFETY: the arguments are the program's, for this function.
+    keep(unsafe { next::memalign(alignment, bytes) }, bytes)
 }
 
 #[unsafe(no_mangle)]
@@ -235,10 +240,13 @@ const ALIGNMENT: usize = 16;
 unsafe impl GlobalAlloc for OwnMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ensure();
-        if layout.align() <= ALIGNMENT {
-            next::malloc(layout.size())
-        } else {
-            next::memalign(layout.align(), layout.size())
+        // SAFETY: a layout's alignment is a power of two.
+        unsafe {
+            if layout.align() <= ALIGNMENT {
+                next::malloc(layout.size())
+            } else {
+                next::memalign(layout.align(), layout.size())
+            }
         }
     }
 
@@ -250,7 +258,8 @@ unsafe impl GlobalAlloc for OwnMemory {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         ensure();
         if layout.align() <= ALIGNMENT {
-            return next::calloc(1, layout.size());
+            // SAFETY: any number of bytes may be asked for.
+            return unsafe { next::calloc(1, layout.size()) };
         }
         // SAFETY: passed on.
         let at = unsafe { self.alloc(layout) };

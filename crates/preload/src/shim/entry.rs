@@ -141,13 +141,13 @@ notices! {
     dlclose c"dlclose" DLCLOSE;
 }
 
+/// Where the program called: what the entry point has passed on, with the return address on top of
+/// the stack.
 #[inline]
 fn cursor(return_address: u64, sp: u64, bp: u64) -> CallCursor {
-    CallCursor {
-        return_address,
-        sp: sp + 8,
-        bp,
-    }
+    // SAFETY: the functions below are entered from the entry points above only, whose calls last
+    // until they return.
+    unsafe { CallCursor::new(return_address, sp + 8, bp) }
 }
 
 /// A block for an object of the plan; null where the ordinary allocator has to serve it.
@@ -182,7 +182,8 @@ fn is_candidate(return_address: u64) -> bool {
 
 extern "C" fn malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     match is_ordinary(address, sp) {
-        true => next::malloc(bytes),
+        // SAFETY: the arguments are the program's, for this function.
+        true => unsafe { next::malloc(bytes) },
         false => malloc_slowly(bytes, address, sp, bp),
     }
 }
@@ -199,12 +200,14 @@ extern "C" fn malloc_slowly(bytes: usize, address: u64, sp: u64, bp: u64) -> *mu
             return at;
         }
     }
-    next::malloc(bytes)
+    // SAFETY: as in `malloc_from`.
+    unsafe { next::malloc(bytes) }
 }
 
 extern "C" fn calloc_from(count: usize, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     match is_ordinary(address, sp) {
-        true => next::calloc(count, bytes),
+        // SAFETY: the arguments are the program's, for this function.
+        true => unsafe { next::calloc(count, bytes) },
         false => calloc_slowly(count, bytes, address, sp, bp),
     }
 }
@@ -224,7 +227,8 @@ extern "C" fn calloc_slowly(count: usize, bytes: usize, address: u64, sp: u64, b
             return at;
         }
     }
-    next::calloc(count, bytes)
+    // SAFETY: as in `calloc_from`.
+    unsafe { next::calloc(count, bytes) }
 }
 
 extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
@@ -268,7 +272,8 @@ extern "C" fn realloc_slowly(
             // SAFETY: as in `realloc_from`.
             return unsafe { next::realloc(old, bytes) };
         }
-        at = next::malloc(bytes);
+        // SAFETY: any number of bytes may be asked for.
+        at = unsafe { next::malloc(bytes) };
     }
     if at.is_null() || old.is_null() {
         return at;
@@ -296,7 +301,7 @@ fn aligned(
     if start::is_starting() {
         return NULL;
     }
-    if is_candidate(from.return_address) && align.is_power_of_two() {
+    if is_candidate(from.return_address()) && align.is_power_of_two() {
         let at = planned(from, bytes, align, false);
         if !at.is_null() {
             return at;
@@ -307,23 +312,31 @@ fn aligned(
 
 extern "C" fn aligned_from(align: usize, bytes: usize, at: u64, sp: u64, bp: u64) -> *mut u8 {
     aligned((align, bytes), cursor(at, sp, bp), || {
-        next::aligned_alloc(align, bytes)
+        // SAFETY: the arguments are the program's, for this function.
+        unsafe { next::aligned_alloc(align, bytes) }
     })
 }
 
 extern "C" fn memalign_from(align: usize, bytes: usize, at: u64, sp: u64, bp: u64) -> *mut u8 {
     aligned((align, bytes), cursor(at, sp, bp), || {
-        next::memalign(align, bytes)
+        // SAFETY: the arguments are the program's, for this function.
+        unsafe { next::memalign(align, bytes) }
     })
 }
 
 extern "C" fn valloc_from(bytes: usize, at: u64, sp: u64, bp: u64) -> *mut u8 {
-    aligned((4096, bytes), cursor(at, sp, bp), || next::valloc(bytes))
+    aligned((4096, bytes), cursor(at, sp, bp), || {
+        // SAFETY: the arguments are the program's, for this function.
+        unsafe { next::valloc(bytes) }
+    })
 }
 
 extern "C" fn pvalloc_from(bytes: usize, at: u64, sp: u64, bp: u64) -> *mut u8 {
     let pages = bytes.checked_next_multiple_of(4096).unwrap_or(bytes);
-    aligned((4096, pages), cursor(at, sp, bp), || next::pvalloc(bytes))
+    aligned((4096, pages), cursor(at, sp, bp), || {
+        // SAFETY: the arguments are the program's, for this function.
+        unsafe { next::pvalloc(bytes) }
+    })
 }
 
 extern "C" fn posix_memalign_from(
@@ -361,7 +374,7 @@ fn around_hook(from: CallCursor) -> CallCursor {
 
 extern "C" fn hooked_malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     let from = around_hook(cursor(address, sp, bp));
-    malloc_from(bytes, from.return_address, from.sp - 8, from.bp)
+    malloc_from(bytes, from.return_address(), from.sp() - 8, from.bp())
 }
 
 extern "C" fn hooked_calloc_from(
@@ -372,7 +385,13 @@ extern "C" fn hooked_calloc_from(
     bp: u64,
 ) -> *mut u8 {
     let from = around_hook(cursor(address, sp, bp));
-    calloc_from(count, bytes, from.return_address, from.sp - 8, from.bp)
+    calloc_from(
+        count,
+        bytes,
+        from.return_address(),
+        from.sp() - 8,
+        from.bp(),
+    )
 }
 
 extern "C" fn hooked_realloc_from(
@@ -383,7 +402,7 @@ extern "C" fn hooked_realloc_from(
     bp: u64,
 ) -> *mut u8 {
     let from = around_hook(cursor(address, sp, bp));
-    realloc_from(old, bytes, from.return_address, from.sp - 8, from.bp)
+    realloc_from(old, bytes, from.return_address(), from.sp() - 8, from.bp())
 }
 
 extern "C" fn hooked_memalign_from(
@@ -394,7 +413,13 @@ extern "C" fn hooked_memalign_from(
     bp: u64,
 ) -> *mut u8 {
     let from = around_hook(cursor(address, sp, bp));
-    memalign_from(align, bytes, from.return_address, from.sp - 8, from.bp)
+    memalign_from(
+        align,
+        bytes,
+        from.return_address(),
+        from.sp() - 8,
+        from.bp(),
+    )
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -412,8 +437,7 @@ extern "C" fn mmap_from(
     start::is_starting();
     // SAFETY: the arguments are the program's, for this function.
     let mapped = unsafe { next::mmap(at, bytes, prot, flags, fd, offset) };
-    const ANONYMOUS: c_int = 0x20;
-    if flags & ANONYMOUS != 0 && mapped as isize != -1 && is_candidate(address) {
+    if flags as u64 & sys::MAP_ANONYMOUS != 0 && mapped as isize != -1 && is_candidate(address) {
         mappings::mapped(mapped as usize, bytes, cursor(address, sp, bp));
     }
     mapped

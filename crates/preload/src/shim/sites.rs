@@ -113,11 +113,11 @@ pub fn object(from: CallCursor) -> Option<usize> {
     let mut from = from;
     // `new` that returns null calls `new`, which calls `malloc`.
     for _ in 0..4 {
-        let found = entry(sites, from.return_address);
+        let found = entry(sites, from.return_address());
         if let Some(object) = found.and_then(|found| object_of(from, found as u32)) {
             return Some(object);
         }
-        if !wrappers::calls(from.return_address) {
+        if !wrappers::calls(from.return_address()) {
             return None;
         }
         from = from.caller()?;
@@ -155,7 +155,7 @@ impl Walk {
     fn call(&mut self, number: usize) -> Option<u64> {
         while self.known <= number {
             let cursor = self.cursor.filter(|_| self.known < DEPTH)?;
-            self.calls[self.known] = cursor.return_address;
+            self.calls[self.known] = cursor.return_address();
             self.known += 1;
             self.cursor = cursor.caller();
         }

@@ -150,13 +150,13 @@ unsafe extern "C" fn before_fork() {
     HOLDS_SCANNING.store(sites::hold_for_fork(), Ordering::Relaxed);
     mappings::LOCK.take();
     heap::LOCK.take();
-    unwind::WRITING.take();
+    unwind::before_fork();
     verify::LOCK.take();
 }
 
 unsafe extern "C" fn in_parent() {
     verify::LOCK.release();
-    unwind::WRITING.release();
+    unwind::after_fork();
     heap::LOCK.release();
     mappings::LOCK.release();
     if HOLDS_SCANNING.load(Ordering::Relaxed) {
