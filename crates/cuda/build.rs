@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own = [
         "--cfg",
         "reuselens_cuda",
+        // In place of the level that `rustc` gives below: of the two, the last one counts.
         "-Copt-level=2",
         "-Cstrip=symbols",
         "-Ctarget-feature=-crt-static",

@@ -75,7 +75,9 @@ pub fn mapped_files() -> Vec<(Vec<u8>, u64)> {
     let mut files = Vec::new();
     modules::for_each(|module| {
         let path = match module.path {
-            [] => b"/proc/self/exe",
+            // Not its path: the file may have another one by now, or none. By the thread, as in
+            // `sys::executable`.
+            [] => b"/proc/thread-self/exe",
             path => path,
         };
         files.push((path.to_vec(), module.bias));
