@@ -1,6 +1,9 @@
 //! [`Lock`]: a lock that needs nothing from the C library, for state that is held for short times.
 //! It can be taken by one function and given back by another, as those are that run around a fork.
 //!
+//! Who waits makes a system call. Programs may forbid those, so `runtime`, which goes on then, uses
+//! no such lock (`cargo xtask tidy` holds it to that).
+//!
 //! A thread that is killed while it holds the lock never gives it back. The crate `dbi`, which must
 //! survive that, has a lock of its own.
 

@@ -1,6 +1,10 @@
 //! Once the program has restricted itself (see `restrict`) the run time is *quiet* ([`is_quiet`]):
 //! calls of the system that are not on behalf of the program must not be made. Waiting and waking
 //! are replaced here then; callers of all other system calls check it themselves.
+//!
+//! The crate `guest` has functions of the same names, which make the call always, a clock, and a
+//! lock that waits by them. The run time uses those through this module only: `cargo xtask tidy`
+//! checks it.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -13,6 +13,7 @@ mod manifests;
 mod names;
 mod offline;
 mod paths;
+mod quiet;
 mod third_party;
 mod unsafe_code;
 mod verbs;
@@ -42,6 +43,7 @@ macro_rules! checks {
 checks! {
     dependencies,
     paths,
+    quiet,
     unsafe_code,
     io,
     length,
