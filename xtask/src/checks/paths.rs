@@ -1,4 +1,8 @@
 //! No crate compiles the sources of another.
+//!
+//! Seen are names in attributes and in `include!`, in the files in `src/`. A name that is put
+//! together (`include!(concat!(…))`) is not seen, nor what examples and benches take: they are in
+//! no library.
 
 use crate::{Finding, Workspace, source};
 
@@ -8,7 +12,9 @@ pub const NAME: &str = "paths";
 pub const WHY: &str = "a file that two crates compile is a dependency that no manifest shows";
 
 /// What names a file of source text, up to the name.
-const STARTS: [&str; 2] = ["path = \"", "include!(\""];
+const INCLUDE: &str = "include!(\"";
+/// The same in an attribute.
+const ATTRIBUTE: &str = "path = \"";
 
 /// Finds sources that are taken from outside of a crate's folder. Build scripts and tests may: what
 /// they take is in no library.
@@ -36,11 +42,23 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
 
 /// The files that a text names, each with its place in the text.
 fn named(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let starts = STARTS.into_iter().flat_map(|start| {
-        text.match_indices(start)
-            .map(move |(at, _)| at + start.len())
-    });
+    let included = text
+        .match_indices(INCLUDE)
+        .map(|(at, start)| at + start.len());
+    let attributes = text
+        .match_indices(ATTRIBUTE)
+        .filter(|(at, _)| is_in_attribute(text, *at))
+        .map(|(at, start)| at + start.len());
+    let starts = attributes.chain(included);
     starts.filter_map(|at| Some((at, text[at..].split_once('"')?.0)))
+}
+
+/// Whether a place is in an attribute, where `path` is no variable.
+fn is_in_attribute(text: &str, at: usize) -> bool {
+    let before = &text[..at];
+    before
+        .rfind("#[")
+        .is_some_and(|start| !before[start..].contains(']'))
 }
 
 /// The parts of the path that `name` is, seen from the file `from`; none are left of what is above
@@ -64,8 +82,10 @@ mod tests {
 
     #[test]
     fn sources_of_another_crate_are_found_and_own_ones_are_not() {
-        let own = "#[path = \"../b.rs\"]\nmod b;\n// #[path = \"../../../x/src/c.rs\"]\n";
-        let taken = "mod a;\n#[path = \"../../x/src/c.rs\"]\nmod c;\ninclude!(\"../../y.rs\");";
+        let own = "#[path = \"../b.rs\"]\nmod b;\n// #[path = \"../../../x/src/c.rs\"]\n\
+                   fn f() { let path = \"/etc/passwd\"; }\n";
+        let taken = "mod a;\n#[path = \"../../x/src/c.rs\"]\nmod c;\ninclude!(\"../../y.rs\");\n\
+                     #[cfg_attr(x, path = \"../../x/src/z.rs\")]\nmod z;\n";
         let workspace = Workspace::of(&[
             ("crates/a/src/inner/mod.rs", own),
             ("crates/a/src/lib.rs", taken),
@@ -82,7 +102,11 @@ mod tests {
         };
         assert_eq!(
             found,
-            [expected(2, "../../x/src/c.rs"), expected(4, "../../y.rs")]
+            [
+                expected(2, "../../x/src/c.rs"),
+                expected(5, "../../x/src/z.rs"),
+                expected(4, "../../y.rs")
+            ]
         );
     }
 }
