@@ -15,7 +15,7 @@ struct Suite {
 }
 
 /// The packages whose unsafe code Miri can run. It cannot run what is assembly or a system call:
-/// `runtime`, `dbi`, `preload`, and of `capture` what traces and maps.
+/// `guest`, `runtime`, `dbi`, `preload`, and of `capture` what traces and maps.
 const SUITES: [Suite; 5] = [
     Suite {
         package: "reuselens-wire",

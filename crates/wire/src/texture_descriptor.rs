@@ -4,7 +4,7 @@
 //! The texels are in plain memory, row after row and layer after layer, not in the order of a GPU.
 //!
 //! The program's side of the crate `cuda` writes them, and the interpreter of the crate `ptx` reads
-//! them.
+//! them. Both come from one build, so [`VERSION`](crate::VERSION) does not count changes of it.
 
 /// How an index outside a direction becomes one inside. The numbers are CUDA's
 /// (`cudaTextureAddressMode`).
