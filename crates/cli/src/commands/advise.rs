@@ -49,8 +49,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     markdown: Option<PathBuf>,
 
-    /// The folder at which paths begin in SARIF, Markdown and the report for GitLab. Without it, the
-    /// one around the current folder that has .git
+    /// The folder at which paths begin in SARIF, Markdown and the report for GitLab. Without it,
+    /// the one around the current folder that has .git
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     relative_to: Option<PathBuf>,
 

@@ -1,5 +1,5 @@
-//! What to change in a program, as text, JSON, Markdown, SARIF, a report for GitLab and as a section
-//! of a page; and rules explained.
+//! What to change in a program, as text, JSON, Markdown, SARIF, a report for GitLab and as a
+//! section of a page; and rules explained.
 
 mod advice_report;
 mod explain;

@@ -120,7 +120,7 @@ pub(super) fn write(profile: &Profile, costs: &Costs) -> Vec<u8> {
 fn file(profile: &Profile, costs: &Costs) -> PprofFile {
     let stacks = Stacks::new(profile);
     let files = FunctionFiles::of(&stacks);
-    let mut tables = Tables::default();
+    let mut tables = PprofTables::default();
     tables.string("");
     // Equal stacks of several threads are one. In their order, so that equal profiles give equal
     // bytes.
@@ -181,7 +181,7 @@ fn signed(count: u64) -> i64 {
 
 /// What numbers stand for, in the order in which it came up.
 #[derive(Default)]
-struct Tables {
+struct PprofTables {
     string_numbers: BTreeMap<String, i64>,
     strings: Vec<String>,
     /// By name and file.
@@ -192,7 +192,7 @@ struct Tables {
     locations: Vec<PprofLocation>,
 }
 
-impl Tables {
+impl PprofTables {
     fn string(&mut self, text: &str) -> i64 {
         if let Some(number) = self.string_numbers.get(text) {
             return *number;
