@@ -7,9 +7,8 @@
 //! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
 //!   [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
-//! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]: what
-//!   to change; [`explain_text`]: what a
-//!   rule means.
+//! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]:
+//!   what to change; [`explain_text`]: what a rule means.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
 //!   [`sheet`]: tables and those, as one HTML file.
