@@ -154,6 +154,18 @@ fn findings_are_written_as_json_and_sarif() {
     );
     let violations = place.json("p.json").0;
     assert_eq!(violations[0]["check_name"], "loop-order");
+    let words = [
+        "advise",
+        "p.rlprof",
+        "--relative-to",
+        "none",
+        "--gitlab",
+        "-",
+    ];
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--relative-to none", "no folder"]);
     // The JSON of the profile has them too.
     place
         .run(&["report", "p.rlprof", "--json", "r.json"])

@@ -2,9 +2,14 @@
 
 use reuselens_units::shown;
 
-/// Text as code, also in a cell of a table. Fenced by more backticks than there are in it.
+/// Text as code in a cell of a table, where `|` needs an escape even there.
+pub(crate) fn code_in_cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}
+
+/// Text as code. Fenced by more backticks than there are in it.
 pub(crate) fn code(text: &str) -> String {
-    let text = shown(text).replace('|', "\\|");
+    let text = shown(text);
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
     match fence.len() {

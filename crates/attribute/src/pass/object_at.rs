@@ -11,7 +11,11 @@
 //! The first two answer most accesses, and take no search ([`Pass::locate`] is the rest). Batches
 //! of rows and repeats ask a [`NearMemory`] for them too: for one address, or for all of a region
 //! at once. Outside the thread's stack the memory map is next, so what it knows without a search
-//! is the answer there as well ([`NearMemory::outside_stack`]).
+//! is the answer there as well ([`NearMemory::outside_stack`]). How far an answer holds, for
+//! accesses to many bytes, is asked of the same places in the same order ([`Pass::owner_end`]).
+//!
+//! Without the names that the program gives, memory is looked for by `Pass::owner_of` in `rows.rs`.
+//! Where an element begins, once its object is known: `offsets.rs`.
 
 use super::Pass;
 use crate::locals::Local;

@@ -109,7 +109,7 @@ impl Args {
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&advice_json(report)), self.force)?;
         }
-        let root = self.root();
+        let root = self.root()?;
         let root = root.as_deref();
         if let Some(path) = &self.sarif {
             write_text(path, &shown_json(&advice_sarif(report, root)), self.force)?;
@@ -133,16 +133,23 @@ impl Args {
     }
 
     /// The folder at which paths of the repository begin; `None` if there is none.
-    fn root(&self) -> Option<String> {
+    fn root(&self) -> Result<Option<String>, Usage> {
         let folder = match &self.relative_to {
-            Some(folder) => std::fs::canonicalize(folder).ok()?,
-            None => {
-                let current = std::env::current_dir().ok()?;
-                let repository = current.ancestors().find(|it| it.join(".git").exists())?;
-                repository.to_owned()
-            }
+            Some(folder) => match std::fs::canonicalize(folder) {
+                Ok(found) if found.is_dir() => Some(found),
+                _ => {
+                    let folder = folder.display();
+                    return Err(Usage(format!(
+                        "--relative-to {folder} is no folder; name the folder of the repository"
+                    )));
+                }
+            },
+            None => std::env::current_dir().ok().and_then(|current| {
+                let repository = current.ancestors().find(|it| it.join(".git").exists());
+                repository.map(Path::to_owned)
+            }),
         };
-        folder.into_os_string().into_string().ok()
+        Ok(folder.and_then(|folder| folder.into_os_string().into_string().ok()))
     }
 
     /// What to do after reading the findings.

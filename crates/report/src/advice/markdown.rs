@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::review::review_place;
 use super::{AdviceReport, cost};
-use crate::markdown::{code, plain};
+use crate::markdown::{code, code_in_cell, plain};
 
 /// The costliest findings, `most` of them, as a table in Markdown (GitHub's), then what each is
 /// seen by and what to change, and what is not known. Paths below `root`, an absolute path of a
@@ -24,9 +24,10 @@ pub fn advice_markdown(report: &AdviceReport<'_>, root: Option<&str>, most: usiz
     }
     for (number, finding) in (1..).zip(&shown) {
         let place = review_place(finding, root);
-        let line = place.map(|place| code(&format!("{}:{}", place.path, place.line)));
+        let line = place.map(|place| code_in_cell(&format!("{}:{}", place.path, place.line)));
         let named = |word: &str, name: &Option<String>| {
-            name.as_ref().map(|name| format!("{word} {}", code(name)))
+            name.as_ref()
+                .map(|name| format!("{word} {}", code_in_cell(name)))
         };
         let words = [
             line,

@@ -117,7 +117,7 @@ pub(super) fn message(finding: &Finding) -> String {
 /// A `location` (3.28) with a `physicalLocation`; `None` where the line is not known.
 fn location(finding: &Finding, root: Option<&str>) -> Option<Value> {
     let place = review_place(finding, root)?;
-    let mut artifact = json!({ "uri": uri(place.path) });
+    let mut artifact = json!({ "uri": uri(&place.path) });
     if !place.path.starts_with('/') {
         artifact["uriBaseId"] = json!(ROOT);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
-use crate::markdown::{code, plain};
+use crate::markdown::{code, code_in_cell, plain};
 use crate::words;
 
 /// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;
@@ -56,7 +56,7 @@ fn row(limit: &CheckedLimit) -> String {
     };
     format!(
         "| {result} | {} | {} | {} | {} |",
-        code(&limit.limit.text),
+        code_in_cell(&limit.limit.text),
         now.unwrap_or_default(),
         base.map(|base| number(metric, base)).unwrap_or_default(),
         change.unwrap_or_default()
