@@ -157,14 +157,7 @@ pub fn allocates_by_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn frame(function: &str, file: &str, line: u32) -> Frame {
-        Frame {
-            function: function.into(),
-            file: file.into(),
-            line,
-        }
-    }
+    use crate::testing::frame;
 
     #[test]
     fn run_times_are_known_by_their_files() {

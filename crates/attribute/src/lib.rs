@@ -64,6 +64,8 @@ mod statement_addresses;
 mod structures;
 mod symbol_source;
 mod tables;
+#[cfg(test)]
+mod testing;
 mod visits;
 mod warnings;
 mod wrappers;

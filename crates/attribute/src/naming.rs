@@ -57,14 +57,7 @@ pub(crate) fn kind_name(kind: reuselens_trace::Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn frame(function: &str, file: &str, line: u32) -> Frame {
-        Frame {
-            function: function.into(),
-            file: file.into(),
-            line,
-        }
-    }
+    use crate::testing::frame;
 
     #[test]
     fn blocks_of_run_times_are_theirs() {

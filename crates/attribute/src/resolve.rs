@@ -13,9 +13,6 @@ mod visits;
 
 use std::collections::BTreeMap;
 
-use call_sites::BlockName;
-use chunks::FinalChunks;
-use elements::FinalElements;
 use reuselens_profile::{
     Context, Element, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site,
 };
@@ -33,6 +30,9 @@ use crate::state::ThreadState;
 use crate::symbol_source::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
+use call_sites::BlockName;
+use chunks::FinalChunks;
+use elements::FinalElements;
 
 pub(crate) use scopes::ScopePlace;
 

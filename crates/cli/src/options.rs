@@ -5,8 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
-use reuselens::profile;
-use reuselens::profile::{CacheSize, CacheSpec, Dimension, PlacementData};
+use reuselens::profile::{self, CacheSize, CacheSpec, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, DeviceChoice, EngineChunks, MOST_PATHS};
 

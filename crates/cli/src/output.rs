@@ -14,7 +14,6 @@ use reuselens_report::{
 
 use crate::exit::Usage;
 use crate::options::dimension;
-
 pub use crate::results::{
     Results, check_outputs, first_free, is_standard_output, is_where_standard_output_goes, name_of,
     numbered, stem, with_ending, write_text, write_whole,

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use reuselens::formats::survey;
-use reuselens::profile;
-use reuselens::profile::Profile;
+use reuselens::profile::{self, Profile};
 use reuselens::trace::{Extent, Note, Place, Selection, ThreadId};
 
 use crate::exit::Usage;

@@ -146,11 +146,10 @@ impl Rule {
             .source_folder
             .iter()
             .filter_map(|folder| std::fs::canonicalize(folder).ok());
-        let current = std::env::current_dir().and_then(std::fs::canonicalize);
-        let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-        let project = current
-            .ok()
-            .map(|current| project_of(current, home.as_deref()));
+        let home = home();
+        let current = current_folder();
+        let project =
+            current.map(|current| marked_top(&current, home.as_deref()).unwrap_or(current));
         Rule {
             all: options.embed_source && origin == ProfileOrigin::RanHere,
             any_ending: options.embed_source,
@@ -176,19 +175,32 @@ impl Rule {
     }
 }
 
-/// The nearest folder at or above `folder` that version control marks as the top of a project, else
-/// `folder`. (A program is often built and run in a folder beside that of its sources.) A mark
-/// counts only if it belongs to the owner of `folder`, since anybody can make one in `/tmp`, and
-/// not in the home of the user, where some keep settings under version control.
-fn project_of(folder: PathBuf, home: Option<&Path>) -> PathBuf {
+/// The folder of the project around the current folder; `None` if version control marks none.
+pub fn repository() -> Option<PathBuf> {
+    marked_top(&current_folder()?, home().as_deref())
+}
+
+fn current_folder() -> Option<PathBuf> {
+    let current = std::env::current_dir().and_then(std::fs::canonicalize);
+    current.ok()
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok())
+}
+
+/// The nearest folder at or above `folder` that version control marks as the top of a project. (A
+/// program is often built and run in a folder beside that of its sources.) A mark counts only if it
+/// belongs to the owner of `folder`, since anybody can make one in `/tmp`, and not in the home of
+/// the user, where some keep settings under version control.
+fn marked_top(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|about| about.uid());
-    let user = owner(&folder);
+    let user = owner(folder);
     let is_marked = |above: &&Path| {
         let mut marks = PROJECT_MARKS.iter().map(|mark| above.join(mark));
         Some(*above) != home && marks.any(|mark| mark.exists() && owner(&mark) == user)
     };
-    let top = folder.ancestors().find(is_marked).map(Path::to_path_buf);
-    top.unwrap_or(folder)
+    folder.ancestors().find(is_marked).map(Path::to_path_buf)
 }
 
 fn has_source_ending(path: &Path) -> bool {

@@ -7,7 +7,6 @@ mod levels;
 
 use std::collections::BTreeMap;
 
-use levels::{CacheLevel, levels};
 use reuselens_locality::{ExactHistogram, FineHistogram, Pattern};
 use reuselens_profile::{CacheSize, Profile, Warning};
 use reuselens_units::{Distance, Granularity};
@@ -25,6 +24,7 @@ use crate::shape::Shape;
 use crate::size_scale::{self, SizeScale, grown, profiles_of};
 use crate::totals::GroupSums;
 use crate::warnings::{small_runs, warnings};
+use levels::{CacheLevel, levels};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;

@@ -4,7 +4,6 @@ mod compact;
 
 use std::collections::HashMap;
 
-use compact::Compact;
 use reuselens_locality::{
     BoundedCurve, CurvePoint, ExactHistogram, FineHistogram, Histogram, Log2Histogram,
     MissRatioCurve, PathShares,
@@ -19,6 +18,7 @@ use serde::{Serialize, Serializer};
 use crate::advice::{AdviceJson, AdviceReport};
 use crate::causes::{self, CausesJson, FieldsJson, LinesJson};
 use crate::{ShownProfile, caches, times};
+use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";

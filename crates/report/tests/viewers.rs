@@ -242,17 +242,10 @@ fn sites_without_debug_information_are_of_the_function_of_their_context() {
 /// The fields of a message of protocol buffers: their numbers, and either a number or bytes.
 /// Written for this test alone, from the specification of the encoding.
 fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
-    fn number(message: &mut &[u8]) -> u64 {
-        let end = message.iter().position(|byte| *byte < 0x80).unwrap() + 1;
-        let (own, rest) = message.split_at(end);
-        *message = rest;
-        let groups = own.iter().rev();
-        groups.fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f))
-    }
     let mut found = Vec::new();
     while !message.is_empty() {
-        let key = number(&mut message);
-        let value = number(&mut message);
+        let key = take_number(&mut message);
+        let value = take_number(&mut message);
         match key & 7 {
             0 => found.push((key >> 3, value, &[][..])),
             2 => {
@@ -266,6 +259,15 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     found
 }
 
+/// Takes a number from the front of a message: seven bits a byte, the lowest first.
+fn take_number(message: &mut &[u8]) -> u64 {
+    let end = message.iter().position(|byte| *byte < 0x80).unwrap() + 1;
+    let (own, rest) = message.split_at(end);
+    *message = rest;
+    let groups = own.iter().rev();
+    groups.fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f))
+}
+
 /// The numbers of a packed field of a message.
 fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     let all = fields(message);
@@ -274,10 +276,7 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
         let mut bytes = *bytes;
         let mut numbers = Vec::new();
         while !bytes.is_empty() {
-            let end = bytes.iter().position(|byte| *byte < 0x80).unwrap() + 1;
-            let groups = bytes[..end].iter().rev();
-            numbers.push(groups.fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f)));
-            bytes = &bytes[end..];
+            numbers.push(take_number(&mut bytes));
         }
         numbers
     })

@@ -34,7 +34,6 @@ mod sample;
 mod scheduler;
 mod worker;
 
-use file::FileSegment;
 use reuselens_distance::Expected;
 use reuselens_profile::{Machine, Sharing};
 use reuselens_trace::{ItemProjection, Segmented, Source, TraceError};
@@ -45,6 +44,7 @@ use crate::attribution::Attribution;
 use crate::counts::{Counted, PARALLEL};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, Progress};
+use file::FileSegment;
 
 pub use items::histogram_parallel;
 use scheduler::{CountedSegment, Scheduler};

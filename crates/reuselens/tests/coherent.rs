@@ -5,7 +5,6 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Made, What, Who, options, refusal};
 use reuselens::attribute::{Kinds, NamesMode};
 use reuselens::distance::generate::Random;
 use reuselens::locality::ExactHistogram;
@@ -13,6 +12,8 @@ use reuselens::profile::{Dimension, Profile, Sharing};
 use reuselens::trace::Kind;
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
+
+use common::{Made, What, Who, options, refusal};
 
 /// Threads of two processes that run in turn, by chance, and mostly access the same items.
 fn random(seed: u64, threads: u64, blocks: u64) -> Made {

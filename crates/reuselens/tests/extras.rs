@@ -4,13 +4,14 @@ mod common;
 
 use std::collections::{BTreeMap, HashSet};
 
-use common::{Made, What};
 use reuselens::distance::generate::Random;
 use reuselens::locality::FineHistogram;
 use reuselens::profile::{Cell, Dimension, Profile};
 use reuselens::trace::{Block, Kind, Note, Projection, Row, Source, Step, ThreadId, TraceError};
 use reuselens::units::{Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
+
+use common::{Made, What};
 
 fn profile(accesses: &[(u64, u64)], options: &AnalysisOptions) -> Profile {
     let mut loads = Made::one(accesses, 700);

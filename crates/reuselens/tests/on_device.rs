@@ -3,11 +3,12 @@
 
 mod common;
 
-use common::{Made, refusal};
 use reuselens::distance::generate::Random;
 use reuselens::profile::{Profile, Sharing};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, DeviceChoice, Error, analyze};
+
+use common::{Made, refusal};
 
 /// Loads of three instructions of one thread.
 fn loads(number: u64, item: impl Fn(u64, &mut Random) -> u64) -> Made {

@@ -5,7 +5,6 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Made, What, Who, options, refusal};
 use reuselens::distance::generate::Random;
 use reuselens::engines::by_name;
 use reuselens::formats;
@@ -15,6 +14,8 @@ use reuselens::profile::{Outcome, Profile, Sharing};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::units::{Bytes, Distance};
 use reuselens::{AnalysisOptions, Error, analyze};
+
+use common::{Made, What, Who, options, refusal};
 
 impl Made {
     /// Threads that run in turn, by chance; some of their items are their own, some are of all.

@@ -33,9 +33,10 @@ fn name(flags: SectionFlags) -> Option<&'static str> {
     if !has(elf::SHF_ALLOC) || has(elf::SHF_EXECINSTR) || has(elf::SHF_TLS) {
         return None;
     }
-    Some(match has(elf::SHF_WRITE) {
-        true => StaticSymbol::UNNAMED_VARIABLES,
-        false => StaticSymbol::UNNAMED_CONSTANTS,
+    Some(if has(elf::SHF_WRITE) {
+        StaticSymbol::UNNAMED_VARIABLES
+    } else {
+        StaticSymbol::UNNAMED_CONSTANTS
     })
 }
 

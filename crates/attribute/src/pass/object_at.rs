@@ -66,14 +66,12 @@ impl NearMemory {
         is_owner.then_some(recalled)
     }
 
-    /// The region that the slot remembers around an address, with its object, if it is the answer
-    /// for each of its addresses: no frame comes before it, and nothing in it has elements.
-    pub fn recall_region(&self, slot: &SiteSlot, address: u64) -> Option<((u64, u64), u32)> {
-        let (object, structure) = slot.recall(address, &self.versions)?;
+    /// Whether the region that the slot remembers is the answer for each of its addresses: no frame
+    /// comes before it.
+    pub fn owns_whole_region(&self, slot: &SiteSlot) -> bool {
         let region = slot.region();
-        let is_owner = are_disjoint(region, (self.top.low, self.top.bytes))
-            && (slot.is_in_frame() || are_disjoint(region, self.stack));
-        (is_owner && structure == NO_STRUCTURE).then_some((region, object))
+        are_disjoint(region, (self.top.low, self.top.bytes))
+            && (slot.is_in_frame() || are_disjoint(region, self.stack))
     }
 
     /// The object of an address outside the thread's stack, if the memory map knows it at once.

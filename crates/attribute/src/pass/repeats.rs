@@ -19,7 +19,7 @@ use super::Pass;
 use super::repeat_cache::{CachedRegion, CachedRegions, Generation, RepeatCache, TemplatePart};
 use super::rows::Rows;
 use crate::cells::PackedKey;
-use crate::sites::SiteSlot;
+use crate::shadow::NO_STRUCTURE;
 
 /// How the region and the cell of an access are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,12 +279,12 @@ impl Pass<'_> {
             });
         }
         let near = self.near_memory();
-        let is_remembered = |slot: &SiteSlot| slot.recall(addr, &near.versions).is_some();
-        if lookup != Lookup::Recall && !is_remembered(self.process.sites.slot(place)) {
+        let slot = *self.process.sites.slot(place);
+        if lookup != Lookup::Recall && slot.recall(addr, &near.versions).is_none() {
             self.locate(place, addr);
         }
         let slot = *self.process.sites.slot(place);
-        if !is_remembered(&slot) {
+        let Some((object, structure)) = slot.recall(addr, &near.versions) else {
             // The object may be known without the memory around the address.
             let is_of_owner = slot.owner == self.owner;
             return is_of_owner.then_some(CachedRegion {
@@ -292,8 +292,11 @@ impl Pass<'_> {
                 cell: slot.cell,
                 ..CachedRegion::default()
             });
+        };
+        if structure != NO_STRUCTURE || !near.owns_whole_region(&slot) {
+            return None;
         }
-        let ((low, bytes), object) = near.recall_region(&slot, addr)?;
+        let (low, bytes) = slot.region();
         Some(CachedRegion {
             low,
             bytes,

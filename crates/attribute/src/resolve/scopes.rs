@@ -158,14 +158,7 @@ fn common<'a>(other: &[Frame], latch: &'a [Frame]) -> Vec<&'a Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn frame(function: &str, file: &str, line: u32) -> Frame {
-        Frame {
-            function: function.into(),
-            file: file.into(),
-            line,
-        }
-    }
+    use crate::testing::frame;
 
     #[test]
     fn line_of_a_loop_is_that_of_the_jump_back() {

@@ -19,6 +19,7 @@ use crate::output::{
     check_outputs, color, is_standard_output, rows_of_list, terminal_width, write_text,
 };
 use crate::say::{say, tell};
+use crate::sources::repository;
 
 /// Say what to change in a program: where it misses needlessly, why, and what would help
 #[derive(clap::Args, Debug)]
@@ -50,7 +51,7 @@ pub struct Args {
     markdown: Option<PathBuf>,
 
     /// The folder at which paths begin in SARIF, Markdown and the report for GitLab. Without it,
-    /// the one around the current folder that has .git
+    /// the one around the current folder that version control marks (.git)
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     relative_to: Option<PathBuf>,
 
@@ -106,11 +107,12 @@ impl Args {
 
     /// Writes the findings in all forms that are wanted.
     fn show(&self, report: &AdviceReport<'_>) -> Outcome {
+        // Before anything is written: a wrong folder leaves no half of the files.
+        let root = self.root()?;
+        let root = root.as_deref();
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&advice_json(report)), self.force)?;
         }
-        let root = self.root()?;
-        let root = root.as_deref();
         if let Some(path) = &self.sarif {
             write_text(path, &shown_json(&advice_sarif(report, root)), self.force)?;
         }
@@ -144,10 +146,7 @@ impl Args {
                     )));
                 }
             },
-            None => std::env::current_dir().ok().and_then(|current| {
-                let repository = current.ancestors().find(|it| it.join(".git").exists());
-                repository.map(Path::to_owned)
-            }),
+            None => repository(),
         };
         Ok(folder.and_then(|folder| folder.into_os_string().into_string().ok()))
     }

@@ -4,7 +4,6 @@ mod predicted;
 
 use std::path::{Path, PathBuf};
 
-use predicted::{Predicted, PredictedArgs};
 use reuselens::io::AtomicFile;
 use reuselens::profile::{CacheSize, CacheSpec, Profile};
 use reuselens::units::{Bytes, counted, shown, shown_json};
@@ -19,6 +18,7 @@ use crate::files::{read_profile, read_text, unreadable};
 use crate::memory_machines;
 use crate::output::{color, terminal_width, top, write_text};
 use crate::say::{say, tell};
+use predicted::{Predicted, PredictedArgs};
 
 /// Choose the data objects that belong in a small fast memory, and bound how far that is from the
 /// best choice

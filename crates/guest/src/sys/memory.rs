@@ -138,5 +138,5 @@ fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
 /// gets memory of its own (`MADV_POPULATE_WRITE`). False on kernels before 5.14.
 pub fn may_write(page: u64) -> bool {
     // SAFETY: writes nothing.
-    unsafe { call(MADVISE, [page, 4096, MADV_POPULATE_WRITE, 0, 0, 0]) == 0 }
+    unsafe { madvise(page as usize, 4096, MADV_POPULATE_WRITE) == 0 }
 }

@@ -181,10 +181,11 @@ fn is_candidate(return_address: u64) -> bool {
 }
 
 extern "C" fn malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address, sp) {
+    if is_ordinary(address, sp) {
         // SAFETY: the arguments are the program's, for this function.
-        true => unsafe { next::malloc(bytes) },
-        false => malloc_slowly(bytes, address, sp, bp),
+        unsafe { next::malloc(bytes) }
+    } else {
+        malloc_slowly(bytes, address, sp, bp)
     }
 }
 
@@ -205,10 +206,11 @@ extern "C" fn malloc_slowly(bytes: usize, address: u64, sp: u64, bp: u64) -> *mu
 }
 
 extern "C" fn calloc_from(count: usize, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address, sp) {
+    if is_ordinary(address, sp) {
         // SAFETY: the arguments are the program's, for this function.
-        true => unsafe { next::calloc(count, bytes) },
-        false => calloc_slowly(count, bytes, address, sp, bp),
+        unsafe { next::calloc(count, bytes) }
+    } else {
+        calloc_slowly(count, bytes, address, sp, bp)
     }
 }
 
@@ -232,10 +234,11 @@ extern "C" fn calloc_slowly(count: usize, bytes: usize, address: u64, sp: u64, b
 }
 
 extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address, sp) && !heap::is_ours(old as usize) && !is_early(old) {
+    if is_ordinary(address, sp) && !heap::is_ours(old as usize) && !is_early(old) {
         // SAFETY: the arguments are the program's, for this function.
-        true => unsafe { next::realloc(old, bytes) },
-        false => realloc_slowly(old, bytes, address, sp, bp),
+        unsafe { next::realloc(old, bytes) }
+    } else {
+        realloc_slowly(old, bytes, address, sp, bp)
     }
 }
 
@@ -470,10 +473,11 @@ pub unsafe extern "C" fn free(at: *mut u8) {
     if heap::is_ours(at as usize) {
         return release(at as usize);
     }
-    match start::is_calm() && !is_early(at) {
+    if start::is_calm() && !is_early(at) {
         // SAFETY: passed on.
-        true => unsafe { next::free(at) },
-        false => free_slowly(at),
+        unsafe { next::free(at) }
+    } else {
+        free_slowly(at)
     }
 }
 
@@ -526,11 +530,13 @@ pub unsafe extern "C" fn malloc_usable_size(at: *mut u8) -> usize {
     if heap::is_ours(at as usize) {
         return heap::room(at as usize);
     }
-    match is_early(at) {
-        true => early_room(at),
-        false if start::is_starting() => 0,
+    if is_early(at) {
+        early_room(at)
+    } else if start::is_starting() {
+        0
+    } else {
         // SAFETY: passed on.
-        false => unsafe { next::malloc_usable_size(at) },
+        unsafe { next::malloc_usable_size(at) }
     }
 }
 

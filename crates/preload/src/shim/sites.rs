@@ -371,12 +371,11 @@ pub fn forget_cut_scan() {
 
 /// The last part of a module's path; of the program itself, from the system.
 fn file_name<'a>(path: &'a [u8], buffer: &'a mut [u8; 512]) -> &'a [u8] {
-    let path = match path.is_empty() {
-        true => {
-            let length = sys::executable(buffer);
-            &buffer[..length]
-        }
-        false => path,
+    let path = if path.is_empty() {
+        let length = sys::executable(buffer);
+        &buffer[..length]
+    } else {
+        path
     };
     let start = path.iter().rposition(|byte| *byte == b'/');
     &path[start.map_or(0, |at| at + 1)..]

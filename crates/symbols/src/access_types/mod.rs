@@ -18,8 +18,6 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use facts::{Facts, Statics, storage};
-use flow::{Accessed, PointerAccess};
 use gimli::UnitOffset;
 use reuselens_attribute::AccessedType;
 use reuselens_profile::DataLayout;
@@ -29,6 +27,8 @@ use super::frames::Debug;
 use super::layouts::{LayoutMemory, Layouts};
 use super::variables::{Unit, address, attribute_of, declaration, for_each_entry, offset, ranges};
 use crate::checked_file::CheckedFile;
+use facts::{Facts, Statics, storage};
+use flow::{Accessed, PointerAccess};
 
 /// A function with more bytes of code is not read.
 const MAX_CODE: u64 = 1 << 18;

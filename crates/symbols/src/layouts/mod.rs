@@ -24,12 +24,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gimli::UnitOffset;
-use members::Member;
 use reuselens_profile::DataLayout;
-use type_names::Scopes;
 
 use super::types::{self, is_structure};
 use super::variables::{MAX_STEPS, Unit, offset};
+use members::Member;
+use type_names::Scopes;
 
 /// What a unit may cost, by byte of its debug information: entries read, and bytes of names made.
 const BUDGET_PER_BYTE: u64 = 64;

@@ -19,13 +19,13 @@ mod heads;
 mod instances;
 mod levels;
 
-use heads::{Declared, NamePart, TemplateHead};
-use levels::{EntryReader, ScopeLevel, TemplateArgument};
 use reuselens_attribute::known_names::file_name;
 
 use super::frames::Debug;
 use super::sources::Sources;
 use super::type_parameters::{EntryPlace, TypeParameters};
+use heads::{Declared, NamePart, TemplateHead};
+use levels::{EntryReader, ScopeLevel, TemplateArgument};
 
 /// Names within names, such as aliases of aliases, are followed so far.
 const MAX_NAMES: usize = 16;
