@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reuselens_units::grouped;
-use reuselens_wire::{Control, REGION_BYTES, Recording};
+use reuselens_wire::{Control, REGION_BYTES, Recording, Stratum};
 
 use crate::functions::FunctionPlace;
 
@@ -48,6 +48,9 @@ pub struct ControlOptions {
     pub max_time: Option<Duration>,
     /// Record this many accesses, leave that many out, and so on.
     pub burst: Option<(u64, u64)>,
+    /// Record all of a run's beginning, and then a burst of each stratum, at places that come from
+    /// this number; `after` and `burst` do not go with it.
+    pub strata: Option<u64>,
     /// End the program when the recording stops; otherwise it goes on unrecorded.
     pub then_stop: bool,
 }
@@ -69,6 +72,7 @@ impl ControlOptions {
             || self.function.is_some()
             || self.after.is_some()
             || self.burst.is_some()
+            || self.strata.is_some()
     }
 
     /// Whether what was recorded has to be counted.
@@ -96,6 +100,12 @@ impl ControlOptions {
             let (on, off) = (grouped(on), grouped(off));
             parts.push(format!(
                 "in bursts of {on} accesses with {off} left out between them"
+            ));
+        }
+        if self.strata.is_some() {
+            let beginning = grouped(Stratum::BEGINNING);
+            parts.push(format!(
+                "the first {beginning} accesses, and then in bursts, a twenty-fifth of the rest"
             ));
         }
         if parts.is_empty() {
@@ -136,6 +146,10 @@ impl ControlOptions {
         if let Some((on, off)) = self.burst {
             control.on.store(on, order);
             control.off.store(off, order);
+        }
+        if let Some(seed) = self.strata {
+            control.strata.store(1, order);
+            control.seed.store(seed, order);
         }
     }
 }

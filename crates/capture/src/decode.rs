@@ -11,10 +11,10 @@ use std::sync::Arc;
 use object::Object as _;
 use reuselens_io::{path_of, read_object_file, text_of_bytes};
 use reuselens_trace::{
-    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock, Templates,
-    Thread, ThreadId,
+    Block, Burst, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock,
+    Templates, Thread, ThreadId,
 };
-use reuselens_wire::{Record, WireKind, is_block_record};
+use reuselens_wire::{Record, Stratum, WireKind, is_block_record};
 
 use crate::kinds::PLAIN;
 use crate::records::{BlockRecords, Descriptors, Origin, TemplateBuilder, entered};
@@ -54,6 +54,8 @@ pub struct Decoder {
     /// Whether everything is delivered as rows, because there were too many templates.
     without_templates: bool,
     basic_blocks: bool,
+    /// The first access of the last burst, if there was one.
+    burst: u64,
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
     descriptors: BTreeMap<LoadedFile, Option<Arc<Descriptors>>>,
 }
@@ -385,9 +387,23 @@ impl Decoder {
             let (low, high) = (self.operand()?, self.operand()?);
             let path = self.text()?;
             self.module(process, record.word0, low, high, path)
+        } else if number == WireKind::Burst as u8 {
+            self.burst(record.word0).map(Event::Burst)
         } else {
             None
         }
+    }
+
+    /// A burst, unless another thread has come to it, or to a later one, before.
+    fn burst(&mut self, begin: u64) -> Option<Burst> {
+        let stratum = Stratum::of(begin, 0).filter(|_| begin > self.burst)?;
+        self.burst = begin;
+        Some(Burst {
+            begin,
+            filling: stratum.filling(),
+            measured: stratum.measured(),
+            stratum: stratum.accesses,
+        })
     }
 
     /// The event of a module, unless the module is known already or is not a file.

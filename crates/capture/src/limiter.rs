@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reuselens_trace::{Block, Kind, Note};
 use reuselens_units::{grouped, percent};
-use reuselens_wire::{Control, Recording};
+use reuselens_wire::{Control, Recording, Stratum};
 
 use crate::control::{ControlOptions, Regions, Span};
 
@@ -134,7 +134,9 @@ impl Limiter {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);
         let mut remarks = Vec::new();
-        if self.options.leaves_out() && counts {
+        if self.options.strata.is_some() {
+            remarks.extend(self.between_bursts(left_out).filter(|_| counts));
+        } else if self.options.leaves_out() && counts {
             remarks.push(self.left_out(left_out));
         }
         if let Some(limit) = &self.reached {
@@ -153,19 +155,34 @@ impl Limiter {
         remarks
     }
 
-    fn left_out(&self, left_out: u64) -> Note {
+    /// What part of all accesses was recorded.
+    fn part(&self, left_out: u64) -> String {
         let total = self.recorded.saturating_add(left_out);
         let share = percent(self.recorded, total);
+        let (recorded, total) = (grouped(self.recorded), grouped(total));
+        let mut part = format!("{recorded} of {total} accesses were recorded ({share})");
+        if self.reached.is_some() {
+            part.push_str(", and after the end of the recording nothing is counted");
+        }
+        part
+    }
+
+    /// Nothing if all accesses were recorded.
+    fn between_bursts(&self, left_out: u64) -> Option<Note> {
+        let message = format!(
+            "{}: the first {}, and then in bursts; all counts are estimates for the whole run, made from these",
+            self.part(left_out),
+            grouped(Stratum::BEGINNING)
+        );
+        (left_out > 0).then(|| remark("left-out", message, ""))
+    }
+
+    fn left_out(&self, left_out: u64) -> Note {
         let mut message = format!(
-            "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
-             touch where it is first seen",
-            grouped(self.recorded),
-            grouped(total),
+            "{}, {} left out; what was in use before counts as a first touch where it is first seen",
+            self.part(left_out),
             grouped(left_out)
         );
-        if self.reached.is_some() {
-            message.push_str("; after the end of the recording nothing is counted");
-        }
         let has_gaps = self.options.burst.is_some()
             || self.options.regions != Regions::Ignored
             || self.options.function.is_some();

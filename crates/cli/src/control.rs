@@ -83,6 +83,7 @@ impl Control {
             max_accesses: self.max_accesses,
             max_time: self.max_time,
             burst: self.burst,
+            strata: None,
             then_stop: self.then_stop,
         })
     }

@@ -75,7 +75,8 @@ pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     };
     while at < end && !is_direct(thread, control) {
         let phase = thread.gate.phase(control);
-        if phase.recorded != thread.gate.was_recorded() {
+        let changes = phase.recorded != thread.gate.was_recorded();
+        if changes || thread.gate.begins_burst(phase) {
             return at;
         }
         let expected = if phase.recorded {

@@ -5,7 +5,7 @@
 
 use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
 use reuselens_trace::{
-    Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
+    Burst, Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
 };
 
 // Tags 0 and 18 are blocks: see `encode`.
@@ -15,6 +15,7 @@ const MODULE: u8 = 3;
 const THREAD: u8 = 4;
 const THREAD_ENDED: u8 = 5;
 const NOTE: u8 = 6;
+const BURST: u8 = 7;
 
 /// Appends an event, with its tag.
 pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
@@ -26,6 +27,12 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
         Event::ThreadEnded(thread) => {
             out.push(THREAD_ENDED);
             varint::put(out, thread.0.into());
+        }
+        Event::Burst(burst) => {
+            out.push(BURST);
+            for number in [burst.begin, burst.filling, burst.measured, burst.stratum] {
+                varint::put(out, number);
+            }
         }
         Event::Note(note) => {
             out.push(NOTE);
@@ -47,6 +54,12 @@ pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
         MODULE => Event::Module(module(from)?),
         THREAD => Event::Thread(thread(from)?),
         THREAD_ENDED => Event::ThreadEnded(ThreadId(from.small()?)),
+        BURST => Event::Burst(Burst {
+            begin: from.number()?,
+            filling: from.number()?,
+            measured: from.number()?,
+            stratum: from.number()?,
+        }),
         NOTE => Event::Note(Note {
             code: from.text()?,
             message: from.text()?,

@@ -11,8 +11,8 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, RepeatExpander,
-    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
+    Block, Burst, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
+    RepeatExpander, Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
 };
 
 /// A block or an event.
@@ -189,6 +189,12 @@ pub fn event() -> impl Strategy<Value = Event> {
         module_event(),
         thread_event(),
         any::<u32>().prop_map(|id| Event::ThreadEnded(ThreadId(id))),
+        any::<[u64; 4]>().prop_map(|[begin, filling, measured, stratum]| Event::Burst(Burst {
+            begin,
+            filling,
+            measured,
+            stratum
+        })),
         (text(), text(), text()).prop_map(|(code, message, hint)| Event::Note(Note {
             code,
             message,

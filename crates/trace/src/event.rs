@@ -131,6 +131,20 @@ impl Note {
     }
 }
 
+/// Of a stretch of a run's accesses, its stratum, a part was recorded: this burst of consecutive
+/// ones. What was between it and the accesses recorded before it was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Burst {
+    /// The number of its first access in the run.
+    pub begin: u64,
+    /// Its first accesses, which are recorded so that those after them can be measured.
+    pub filling: u64,
+    /// Its other accesses.
+    pub measured: u64,
+    /// All accesses of the stratum.
+    pub stratum: u64,
+}
+
 /// An event between blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -144,6 +158,9 @@ pub enum Event {
     Thread(Thread),
     /// A thread ended.
     ThreadEnded(ThreadId),
+    /// The accesses from here on, of all threads, are in this burst, up to the next event of this
+    /// kind. Before the first, all accesses were recorded.
+    Burst(Burst),
     /// Something to tell the reader of the report.
     Note(Note),
 }

@@ -30,7 +30,9 @@ mod with_remark;
 pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
 pub use confidence::Confidence;
-pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
+pub use event::{
+    Burst, Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
+};
 pub use item_batch::{ItemBatch, ItemProjection};
 pub use repeats::{Repeat, RepeatExpander, RepeatOf, RepeatTemplate, Repeats};
 pub use selection::{Extent, Place, Selected, Selection};

@@ -7,11 +7,13 @@
 //! - `state` is [`Recording::Open`];
 //! - the schedule takes the access's number. Accesses that pass the first two conditions are
 //!   numbered over all threads ([`Control::claim`]); the schedule skips the first `after` numbers
-//!   and then takes `on` of each `on + off`.
+//!   and then takes `on` of each `on + off`, or it takes a burst of each [`Stratum`].
 //!
 //! An access that is not recorded is counted in `left_out`.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::strata::Stratum;
 
 /// Displacement in `nop dword ptr [rax + MARK_BEGIN]`, an instruction without effect by which the
 /// rewriter recognises the begin of a region. rdi points to the region's name; rsi is the name's
@@ -55,6 +57,26 @@ pub struct Function {
     pub high: AtomicU64,
 }
 
+/// Access numbers that a thread has claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whether the schedule records these accesses: all or none.
+    pub recorded: bool,
+    /// How many they are: 1 to 4096.
+    pub count: u64,
+    /// The first number of the burst that they are in, if a stratum has it; else 0.
+    pub burst: u64,
+}
+
+/// What the schedule says from an access number on.
+struct Scheduled {
+    recorded: bool,
+    /// The first later number for which that changes.
+    until: u64,
+    /// As in [`Claim`].
+    burst: u64,
+}
+
 /// What is to be recorded. If all bytes are zero: everything.
 #[repr(C)]
 pub struct Control {
@@ -81,6 +103,10 @@ pub struct Control {
     pub on: AtomicU64,
     /// Accesses between bursts.
     pub off: AtomicU64,
+    /// Not 0: a burst of each [`Stratum`] is recorded.
+    pub strata: AtomicU32,
+    /// What the places of these bursts come from.
+    pub seed: AtomicU64,
     /// Access numbers claimed so far, by all threads.
     pub position: AtomicU64,
     /// Accesses that were made and not recorded.
@@ -110,6 +136,8 @@ impl Control {
             after: AtomicU64::new(0),
             on: AtomicU64::new(0),
             off: AtomicU64::new(0),
+            strata: AtomicU32::new(0),
+            seed: AtomicU64::new(0),
             position: AtomicU64::new(0),
             left_out: AtomicU64::new(0),
         }
@@ -125,44 +153,70 @@ impl Control {
     #[inline]
     pub fn is_unmetered(&self) -> bool {
         self.on.load(Ordering::Relaxed) == 0
+            && self.strata.load(Ordering::Relaxed) == 0
             && self.position.load(Ordering::Relaxed) >= self.after.load(Ordering::Relaxed)
     }
 
-    /// Claims the next access numbers for the calling thread. Returns whether the schedule records
-    /// these accesses (all or none), and how many numbers were claimed (1 to 4096).
-    pub fn claim(&self) -> (bool, u64) {
+    /// Claims the next access numbers for the calling thread.
+    pub fn claim(&self) -> Claim {
         let mut at = self.position.load(Ordering::Relaxed);
         loop {
-            let (recorded, until) = self.phase(at);
+            let Scheduled {
+                recorded,
+                until,
+                burst,
+            } = self.scheduled(at);
             // At least 1: at u64::MAX there is no number left, and yet the claimer must go on.
             let count = until.saturating_sub(at).clamp(1, CLAIM);
             let next = at.saturating_add(count);
             let (done, seen) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.position.compare_exchange_weak(at, next, done, seen) {
-                Ok(_) => return (recorded, count),
+                Ok(_) => {
+                    return Claim {
+                        recorded,
+                        count,
+                        burst,
+                    };
+                }
                 Err(now) => at = now,
             }
         }
     }
 
-    /// Whether access number `at` is recorded, and the first later number for which that changes.
-    fn phase(&self, at: u64) -> (bool, u64) {
+    /// What the schedule says of access number `at`.
+    fn scheduled(&self, at: u64) -> Scheduled {
+        let plain = |recorded, until| Scheduled {
+            recorded,
+            until,
+            burst: 0,
+        };
+        if self.strata.load(Ordering::Relaxed) != 0 {
+            return match Stratum::of(at, self.seed.load(Ordering::Relaxed)) {
+                None => plain(true, Stratum::BEGINNING),
+                Some(stratum) if at < stratum.burst => plain(false, stratum.burst),
+                Some(stratum) if at < stratum.burst_end() => Scheduled {
+                    burst: stratum.burst,
+                    ..plain(true, stratum.burst_end())
+                },
+                Some(stratum) => plain(false, stratum.end()),
+            };
+        }
         let after = self.after.load(Ordering::Relaxed);
         if at < after {
-            return (false, after);
+            return plain(false, after);
         }
         let (on, off) = (
             self.on.load(Ordering::Relaxed),
             self.off.load(Ordering::Relaxed),
         );
         if on == 0 || off == 0 {
-            return (true, u64::MAX);
+            return plain(true, u64::MAX);
         }
         let period = on.saturating_add(off);
         let within = (at - after) % period;
         let recorded = within < on;
         let left = if recorded { on } else { period } - within;
-        (recorded, at.saturating_add(left))
+        plain(recorded, at.saturating_add(left))
     }
 
     /// Whether a region with this name is wanted.
@@ -181,13 +235,43 @@ mod tests {
     extern crate std;
     use std::vec::Vec;
 
+    fn claimed(control: &Control) -> (bool, u64) {
+        let claim = control.claim();
+        (claim.recorded, claim.count)
+    }
+
+    #[test]
+    fn claims_take_the_beginning_and_the_bursts_of_strata() {
+        let control = Control::new();
+        control.strata.store(1, Ordering::Relaxed);
+        control.seed.store(3, Ordering::Relaxed);
+        assert!(!control.is_unmetered());
+        let mut recorded = Vec::new();
+        while control.position.load(Ordering::Relaxed) < 1 << 22 {
+            let from = control.position.load(Ordering::Relaxed);
+            let claim = control.claim();
+            if claim.recorded {
+                recorded.push((from, claim.count, claim.burst));
+            }
+        }
+        let sum = |wanted: &dyn Fn(u64) -> bool| {
+            let of = recorded.iter().filter(|(_, _, burst)| wanted(*burst));
+            of.map(|(_, count, _)| count).sum::<u64>()
+        };
+        assert_eq!(sum(&|burst| burst == 0), Stratum::BEGINNING);
+        for stratum in (8..16).map(|number| Stratum::of(number << 18, 3).unwrap()) {
+            let of_burst = stratum.filling() + stratum.measured();
+            assert_eq!(sum(&|burst| burst == stratum.burst), of_burst);
+        }
+    }
+
     #[test]
     fn claims_skip_the_start_and_alternate_bursts() {
         let control = Control::new();
         control.after.store(5, Ordering::Relaxed);
         control.on.store(3, Ordering::Relaxed);
         control.off.store(2, Ordering::Relaxed);
-        let claims: Vec<_> = (0..5).map(|_| control.claim()).collect();
+        let claims: Vec<_> = (0..5).map(|_| claimed(&control)).collect();
         assert_eq!(
             claims,
             [(false, 5), (true, 3), (false, 2), (true, 3), (false, 2)]
@@ -199,10 +283,10 @@ mod tests {
     fn claim_is_cut_at_the_limit() {
         let control = Control::new();
         control.after.store(CLAIM + 1, Ordering::Relaxed);
-        assert_eq!(control.claim(), (false, CLAIM));
-        assert_eq!(control.claim(), (false, 1));
+        assert_eq!(claimed(&control), (false, CLAIM));
+        assert_eq!(claimed(&control), (false, 1));
         assert!(control.is_unmetered());
-        assert_eq!(control.claim(), (true, CLAIM));
+        assert_eq!(claimed(&control), (true, CLAIM));
     }
 
     #[test]
@@ -211,7 +295,7 @@ mod tests {
         for word in [&control.position, &control.after, &control.on, &control.off] {
             word.store(u64::MAX, Ordering::Relaxed);
         }
-        assert_eq!(control.claim().1, 1);
+        assert_eq!(control.claim().count, 1);
     }
 
     #[test]

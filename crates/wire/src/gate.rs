@@ -9,6 +9,9 @@
 //!
 //! While a thread's accesses are not recorded, its function entries wait: until another record is
 //! passed on, whose reader must know the function, or until the function's exit cancels its entry.
+//!
+//! Where a burst of each stratum is recorded, a record that says so is passed on before the first
+//! of a burst's accesses ([`WireKind::Burst`]).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -49,6 +52,11 @@ pub struct Gate {
     budget: u64,
     /// Not 0 if the accesses with these numbers are recorded.
     claimed: u64,
+    /// The bursts of strata ([`Claim::burst`](crate::Claim::burst)) that the numbers are in, that
+    /// the last recorded access is in, and that the reader was told of last.
+    claimed_burst: u64,
+    burst: u64,
+    told: u64,
     /// Not 0 if the last access was recorded.
     on: u64,
     /// Accesses left out that are not yet added to [`Control::left_out`].
@@ -92,6 +100,9 @@ impl Gate {
             own_exits: 0,
             budget: 0,
             claimed: 0,
+            claimed_burst: 0,
+            burst: 0,
+            told: 0,
             on: 0,
             left_out: 0,
             ranges: [Range { low: 0, high: 0 }; FUNCTIONS],
@@ -194,19 +205,36 @@ impl Gate {
             && self.passes(control)
     }
 
+    /// Claims access numbers, if none are left.
+    #[inline]
+    fn claim(&mut self, control: &Control) {
+        if self.budget == 0 {
+            let claim = control.claim();
+            (self.claimed, self.budget) = (u64::from(claim.recorded), claim.count);
+            self.claimed_burst = claim.burst;
+        }
+    }
+
+    /// Whether the reader must be told of the burst that these accesses are in, before the first of
+    /// them.
+    #[inline]
+    pub fn begins_burst(&self, phase: Phase) -> bool {
+        phase.recorded && self.claimed_burst != self.told
+    }
+
     /// Decides about the next accesses. Returns whether they are recorded, and how many of `wanted`
     /// the decision is for: these are used up, at least one if `wanted` is not 0.
     #[inline]
     pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
         let (mut on, mut granted) = (self.passes(control), wanted);
         if on && !(self.budget == 0 && control.is_unmetered()) {
-            if self.budget == 0 {
-                let (claimed, budget) = control.claim();
-                (self.claimed, self.budget) = (u64::from(claimed), budget);
-            }
+            self.claim(control);
             on = self.claimed != 0;
             granted = wanted.min(self.budget);
             self.budget -= granted;
+            if on {
+                self.burst = self.claimed_burst;
+            }
         }
         self.on = u64::from(on);
         if !on {
@@ -225,10 +253,7 @@ impl Gate {
                 accesses: u64::MAX,
             };
         }
-        if self.budget == 0 {
-            let (claimed, budget) = control.claim();
-            (self.claimed, self.budget) = (u64::from(claimed), budget);
-        }
+        self.claim(control);
         Phase {
             recorded: self.claimed != 0,
             accesses: self.budget,
@@ -264,8 +289,12 @@ impl Gate {
     }
 
     /// Passes on the waiting function entries, so that the reader knows which function the records
-    /// after them belong to.
+    /// after them belong to, after a record of the burst that these are in.
     pub fn flush(&mut self, out: &mut impl FnMut(&[Record])) {
+        if self.burst != self.told {
+            self.told = self.burst;
+            out(&[Record::new(WireKind::Burst, 0, 0, self.burst)]);
+        }
         let waiting = core::mem::take(&mut self.entries_waiting) as usize;
         if waiting != 0 {
             out(&self.entries[..waiting.min(ENTRIES)]);
@@ -288,7 +317,7 @@ impl Gate {
             let from = at;
             let (keep, count) = self.next(control, stack_high, &records[from..]);
             at += count;
-            let flush = self.entries_waiting != 0 && keep;
+            let flush = (self.entries_waiting != 0 || self.burst != self.told) && keep;
             if flush || !keep {
                 if kept < from {
                     out(&records[kept..from]);

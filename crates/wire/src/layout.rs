@@ -18,7 +18,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Environment variable with the path of the segment, which a measured program opens.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 

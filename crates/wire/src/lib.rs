@@ -39,6 +39,7 @@ mod queue;
 mod record;
 mod restriction;
 mod space;
+mod strata;
 mod texture_descriptor;
 
 pub use alive::is_alive;
@@ -47,7 +48,7 @@ pub use bootstrap::{
     START_BYTES,
 };
 pub use control::{
-    Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
+    Claim, Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
 pub use dictionary::{
     DICTIONARY_BYTES, DictionaryEntry, ENTRY_ROWS_MOST, ENTRY_UNIT, EntryRow, NO_WORD, SPECIAL,
@@ -72,4 +73,5 @@ pub use record::{
 };
 pub use restriction::{Restriction, filters, restriction};
 pub use space::{Limits, UNLIMITED, outer_limits};
+pub use strata::Stratum;
 pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

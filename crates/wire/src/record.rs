@@ -65,6 +65,9 @@ pub enum WireKind {
     Module = 67,
     /// The thread has a new name; operands: its length, then the name.
     ThreadName = 68,
+    /// The accesses of the thread from here on are in the burst of a stratum; word 0 = number of
+    /// the burst's first access.
+    Burst = 69,
 }
 
 /// Bytes of the longest name of a thread, as the system stores it.

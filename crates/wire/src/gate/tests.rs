@@ -47,6 +47,45 @@ fn sort_keeps_the_accesses_of_bursts() {
 }
 
 #[test]
+fn each_burst_of_a_stratum_is_announced_before_its_accesses() {
+    let control = Control::new();
+    control.strata.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(RecordingScope::default());
+    let strata: Vec<_> = (8..12)
+        .map(|number| crate::Stratum::of(number << 18, 0).unwrap())
+        .collect();
+    // The beginning is announced by nothing.
+    let mut expected: Vec<Record> = (0..1 << 21).map(load).collect();
+    for stratum in &strata {
+        expected.push(Record::new(WireKind::Burst, 0, 0, stratum.burst));
+        expected.extend((stratum.burst..stratum.burst_end()).map(load));
+    }
+    let mut kept = Vec::new();
+    for from in (0..12 << 18).step_by(1000) {
+        let records: Vec<Record> = (from..(from + 1000).min(12 << 18)).map(load).collect();
+        kept.extend(sorted(&mut gate, &control, &records));
+    }
+    assert!(kept == expected);
+}
+
+#[test]
+fn a_thread_that_claims_numbers_of_the_next_burst_announces_it() {
+    let control = Control::new();
+    control.strata.store(1, Ordering::Relaxed);
+    let [first, second] = [8, 9].map(|number| crate::Stratum::of(number << 18, 0).unwrap());
+    let mut gate = Gate::new(RecordingScope::default());
+    for stratum in [first, second] {
+        // Other threads have had all numbers before.
+        control
+            .position
+            .store(stratum.burst_end() - 1, Ordering::Relaxed);
+        let kept = sorted(&mut gate, &control, &[load(1)]);
+        let burst = Record::new(WireKind::Burst, 0, 0, stratum.burst);
+        assert_eq!(kept, [burst, load(1)]);
+    }
+}
+
+#[test]
 fn sort_keeps_a_wanted_function_with_its_callees() {
     let control = Control::new();
     control.functions.store(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use reuselens_wire::{NO_WORD, Range, Recording, RecordingScope, WireKind, head_word};
+use reuselens_wire::{NO_WORD, Range, Recording, RecordingScope, Stratum, WireKind, head_word};
 
 use super::*;
 use crate::image::channel::Channel;
@@ -244,6 +244,8 @@ fn limit(random: &mut BlockDice, control: &Control) {
     let (on, off) = bursts[random.below(6) as usize];
     control.on.store(on, order);
     control.off.store(off, order);
+    control.strata.store(random.below(4) as u32 / 3, order);
+    control.seed.store(random.below(50), order);
     control.regions.store(random.below(2) as u32, order);
     control
         .region_bytes
@@ -271,7 +273,12 @@ fn run(
     drain: fn(&mut Thread),
 ) -> Outcome {
     let control = gate::control().unwrap();
-    control.position.store(0, Ordering::Relaxed);
+    // Bursts of strata come late.
+    let seed = control.seed.load(Ordering::Relaxed);
+    let stratum =
+        Stratum::of(8 << 18, seed).filter(|_| control.strata.load(Ordering::Relaxed) != 0);
+    let first = stratum.map_or(0, |stratum| stratum.burst.saturating_sub(seed * 100));
+    control.position.store(first, Ordering::Relaxed);
     thread.waiting = Pending::default();
     gate::begin(thread);
     assert!(thread.gated);
