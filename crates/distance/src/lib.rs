@@ -45,7 +45,8 @@ pub use counting::{CountingTree, Expected, LookupBound};
 pub use engine::Engine;
 pub use previous::{Previous, PreviousAccess};
 pub use sampled::{
-    BoundedPoint, Estimate, ItemSample, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
+    BoundedPoint, BurstEstimate, BurstSampler, Certainty, Estimate, ItemSample, MeasuredAccess,
+    RecordedBurst, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };
 pub use shard::{Recency, Shard};
 pub use simd::Simd;

@@ -67,18 +67,33 @@ struct Burst {
     filter: Filter,
     /// Distinct sampled items so far.
     seen: u64,
-    /// Measured accesses by bin: those with a distance, and those with a least distance.
-    finite: Vec<f64>,
-    censored: Vec<f64>,
+    counts: BurstCounts,
     items: Vec<u64>,
     distances: Vec<Distance>,
     spread: Spread,
 }
 
-/// The result of a burst: misses for each cache size, and the accesses of which nothing is known.
-struct BurstMisses {
-    misses: Vec<f64>,
-    unknown: Vec<f64>,
+/// What is known of the distance of a measured access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It is this.
+    Exact,
+    /// It is at least this, and not more than that of all items of the run so far: the item was
+    /// accessed before, but not in the burst.
+    Between,
+    /// It is at least this: the item was not seen before.
+    AtLeast,
+}
+
+/// Measured accesses of a burst, by bin of their distance or their least one, for each
+/// [`Certainty`].
+pub(super) struct BurstCounts([Vec<f64>; 3]);
+
+/// The result of a burst, for each cache size: the share of misses, which takes half of what is
+/// unknown for misses, and the share of accesses of which nothing is known.
+pub(super) struct BurstRatios {
+    pub(super) misses: Vec<f64>,
+    pub(super) unknown: Vec<f64>,
 }
 
 impl Bursts {
@@ -154,9 +169,12 @@ impl Bursts {
             end: begin + self.length,
             weight,
         });
-        let outcome = self.burst.outcome(MEASURED as f64);
-        self.moments.add(&outcome.misses, weight);
-        for (sum, share) in self.unknown.iter_mut().zip(&outcome.unknown) {
+        let ratios = self
+            .burst
+            .counts
+            .ratios(MEASURED as f64, (Distance::COLD, Distance::COLD));
+        self.moments.add(&ratios.misses, weight);
+        for (sum, share) in self.unknown.iter_mut().zip(&ratios.unknown) {
             *sum += weight * share;
         }
     }
@@ -190,8 +208,7 @@ impl Burst {
             tree: CountingTree::new(),
             filter: Filter::new(Hash::new(0), 0),
             seen: 0,
-            finite: vec![0.0; BINS + 1],
-            censored: vec![0.0; BINS + 1],
+            counts: BurstCounts::new(),
             items: Vec::new(),
             distances: Vec::new(),
             spread: Spread::default(),
@@ -202,8 +219,7 @@ impl Burst {
         self.tree = CountingTree::new();
         self.filter = Filter::new(hash, threshold);
         self.seen = 0;
-        self.finite.fill(0.0);
-        self.censored.fill(0.0);
+        self.counts.clear();
     }
 
     /// Takes items of the burst; the first `unmeasured` of them only fill the cache.
@@ -231,33 +247,59 @@ impl Burst {
                         0 => Distance::new(sampled),
                         _ => self.spread.scale(sampled, rate),
                     };
-                    self.finite[bin(scaled.raw())] += 1.0;
+                    self.counts.add(scaled, Certainty::Exact);
                     samples.push(place + at as usize, scaled);
                 }
                 Some(_) => {}
                 None => {
                     if measured {
-                        self.censored[bin(self.seen << rarity)] += 1.0;
+                        let least = Distance::new(self.seen << rarity);
+                        self.counts.add(least, Certainty::AtLeast);
                     }
                     self.seen += 1;
                 }
             }
         }
     }
+}
 
-    fn outcome(&self, measured: f64) -> BurstMisses {
-        let mut misses = self.finite.clone();
-        let mut below = 0.0;
-        let mut unknown = vec![0.0; BINS + 1];
-        for (bin, censored) in self.censored.iter().enumerate() {
-            misses[bin] += censored;
-            unknown[bin] = below / measured;
-            below += censored;
+impl BurstCounts {
+    pub(super) fn new() -> Self {
+        BurstCounts(std::array::from_fn(|_| vec![0.0; BINS + 1]))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.iter_mut().for_each(|counts| counts.fill(0.0));
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, distance: Distance, certainty: Certainty) {
+        self.0[certainty as usize][bin(distance.raw())] += 1.0;
+    }
+
+    /// The shares of `measured` accesses. Those between distances are not likely to be beyond the
+    /// first of `limits`, and cannot be beyond the second.
+    pub(super) fn ratios(&self, measured: f64, limits: (Distance, Distance)) -> BurstRatios {
+        let [exact, between, at_least] = &self.0;
+        let (likely, most) = (bin(limits.0.raw()), bin(limits.1.raw()));
+        let mut misses = exact.clone();
+        let (mut unknown, mut half_missing) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
+        // Accesses at a least distance below this bin, with a most one and without.
+        let (mut limited, mut unlimited) = (0.0, 0.0);
+        for bin in 0..=BINS {
+            misses[bin] += between[bin] + at_least[bin];
+            half_missing[bin] = unlimited + if bin <= likely { limited } else { 0.0 };
+            // Where they are taken to hit, they may be off by all of them, in place of half.
+            let off = if bin <= likely { 1.0 } else { 2.0 };
+            unknown[bin] = unlimited + if bin <= most { off * limited } else { 0.0 };
+            unknown[bin] /= measured;
+            limited += between[bin];
+            unlimited += at_least[bin];
         }
         sum_from_above(&mut misses);
-        for (misses, unknown) in misses.iter_mut().zip(&unknown) {
-            *misses = *misses / measured + unknown / 2.0;
+        for (misses, half) in misses.iter_mut().zip(&half_missing) {
+            *misses = (*misses + half / 2.0) / measured;
         }
-        BurstMisses { misses, unknown }
+        BurstRatios { misses, unknown }
     }
 }

@@ -26,96 +26,13 @@ pub struct BoundedPoint {
     pub half_width: f64,
 }
 
-/// What a [`Sampler`](super::Sampler) estimates of a stream.
-#[derive(Clone, Debug)]
-pub struct Estimate {
-    /// All accesses.
-    pub accesses: u64,
-    /// The accesses at the beginning that were measured exactly, each of them.
-    pub exact: u64,
-    /// The share of the items that was looked at last; 1 if nothing was left out.
-    pub rate: f64,
-    /// The confidence of each point's bound.
-    pub confidence: f64,
-    /// The miss-ratio curve over all accesses, exact part included, for ascending sizes from 1 to
-    /// where it is flat: one for every size up to 32, then sixteen to an octave. Ratios never rise.
-    pub points: Vec<BoundedPoint>,
-    /// The accesses after the exact part, by distance: lowest, highest, estimated number.
-    /// Ascending.
-    pub bins: Vec<(u64, u64, u64)>,
-    /// The cold ones of them. With those in `bins`, they sum to the accesses after the exact part.
-    pub cold: u64,
-    /// The best source for the distances from a number on: ascending, the first from 0.
-    pub sources: Vec<(u64, SampleSource)>,
-}
-
-/// A curve with half-widths, and where it is from.
-struct CurveWithBound {
-    source: SampleSource,
-    mean: Vec<f64>,
-    half: Vec<f64>,
-    /// The part of the half-width that is chance.
-    chance: Vec<f64>,
-    /// The first bin at which it may be used.
-    from: usize,
-}
-
-impl Estimate {
-    /// Joins what was measured: exact misses by cache size and their accesses, samples of the rest.
-    pub(super) fn join(
-        exact: (&[f64], u64),
-        sampled: Option<(&Spatial, Vec<Bursts>)>,
-        accesses: u64,
-    ) -> Estimate {
-        let rest = accesses - exact.1;
-        let exact_top = (0..BINS).rev().find(|&bin| exact.0[bin] > exact.0[BINS]);
-        let mut top = exact_top.map_or(0, |bin| bin + 1);
-        let mut estimate = Estimate {
-            accesses,
-            exact: exact.1,
-            rate: 1.0,
-            confidence: 0.95,
-            points: Vec::new(),
-            bins: Vec::new(),
-            cold: 0,
-            sources: vec![(0, SampleSource::Items)],
-        };
-        let (mut mean, mut half) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
-        if let Some((spatial, bursts)) = sampled.filter(|_| rest > 0) {
-            estimate.rate = spatial.rate();
-            (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
-            // Where few items are sampled, bursts may have seen larger distances than they did.
-            let flat = flat_from(&mean).max(spatial.top() + 1);
-            // Distances may be larger than they seem.
-            let last = low(flat) as f64;
-            let last = last * factor(last, spatial.rate(), BLUR);
-            top = top.max(bin(last as u64) + 1);
-            level_out(&mut mean, &half, flat);
-            estimate.count(&mean, top, rest);
-        }
-        let all = accesses.max(1) as f64;
-        let point = |bin: usize| {
-            let at = if bin < top { bin } else { BINS };
-            let misses = exact.0[at] + mean[at] * rest as f64;
-            BoundedPoint {
-                items: low(bin),
-                miss_ratio: misses / all,
-                half_width: half[at].min(1.0) * rest as f64 / all,
-            }
-        };
-        estimate.points = (1..=top.max(1)).map(point).collect();
-        estimate
-    }
-
-    /// The miss ratio of a cache of any size: between two points, straight over the logarithm of
+impl BoundedPoint {
+    /// The point of a curve for a cache of any size: between two of its points, straight over the logarithm of
     /// the size; the bound holds wherever between them the curve may fall.
-    pub fn at(&self, items: u64) -> BoundedPoint {
-        let next = self.points.partition_point(|point| point.items < items);
-        let above = self.points.get(next).or(self.points.last());
-        let below = next
-            .checked_sub(1)
-            .and_then(|at| self.points.get(at))
-            .or(above);
+    pub fn on(points: &[BoundedPoint], items: u64) -> BoundedPoint {
+        let next = points.partition_point(|point| point.items < items);
+        let above = points.get(next).or(points.last());
+        let below = next.checked_sub(1).and_then(|at| points.get(at)).or(above);
         let (Some(below), Some(above)) = (below, above) else {
             return BoundedPoint {
                 items,
@@ -141,6 +58,82 @@ impl Estimate {
             half_width,
         }
     }
+}
+
+/// What a [`Sampler`](super::Sampler) estimates of a stream.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// All accesses.
+    pub accesses: u64,
+    /// The accesses at the beginning that were measured exactly, each of them.
+    pub exact: u64,
+    /// The share of the items that was looked at last; 1 if nothing was left out.
+    pub rate: f64,
+    /// The confidence of each point's bound.
+    pub confidence: f64,
+    /// The miss-ratio curve over all accesses, exact part included, for ascending sizes from 1 to
+    /// where it is flat: one for every size up to 32, then sixteen to an octave. Ratios never rise.
+    pub points: Vec<BoundedPoint>,
+    /// The accesses after the exact part, by distance: lowest, highest, estimated number.
+    /// Ascending.
+    pub bins: Vec<(u64, u64, u64)>,
+    /// The cold ones of them. With those in `bins`, they sum to the accesses after the exact part.
+    pub cold: u64,
+    /// The best source for the distances from a number on: ascending, the first from 0.
+    pub sources: Vec<(u64, SampleSource)>,
+}
+
+/// A curve with half-widths, and where it is from.
+pub(super) struct CurveWithBound {
+    source: SampleSource,
+    pub(super) mean: Vec<f64>,
+    pub(super) half: Vec<f64>,
+    /// The part of the half-width that is chance.
+    chance: Vec<f64>,
+    /// The first bin at which it may be used.
+    from: usize,
+}
+
+impl Estimate {
+    /// Joins what was measured: exact misses by cache size and their accesses, samples of the rest.
+    pub(super) fn join(
+        exact: (&[f64], u64),
+        sampled: Option<(&Spatial, Vec<Bursts>)>,
+        accesses: u64,
+    ) -> Estimate {
+        let rest = accesses - exact.1;
+        let mut top = exact_top(exact.0);
+        let mut estimate = Estimate {
+            accesses,
+            exact: exact.1,
+            rate: 1.0,
+            confidence: 0.95,
+            points: Vec::new(),
+            bins: Vec::new(),
+            cold: 0,
+            sources: vec![(0, SampleSource::Items)],
+        };
+        let (mut mean, mut half) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
+        if let Some((spatial, bursts)) = sampled.filter(|_| rest > 0) {
+            estimate.rate = spatial.rate();
+            (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
+            // Where few items are sampled, bursts may have seen larger distances than they did.
+            let flat = flat_from(&mean).max(spatial.top() + 1);
+            // Distances may be larger than they seem.
+            let last = low(flat) as f64;
+            let last = last * factor(last, spatial.rate(), BLUR);
+            top = top.max(bin(last as u64) + 1);
+            level_out(&mut mean, &half, flat);
+            estimate.count(&mean, top, rest);
+        }
+        estimate.points = points(exact, (&mean, &half), rest, top);
+        estimate
+    }
+
+    /// The miss ratio of a cache of any size: see [`BoundedPoint::on`].
+    pub fn at(&self, items: u64) -> BoundedPoint {
+        BoundedPoint::on(&self.points, items)
+    }
 
     /// The largest half-width of all points.
     pub fn largest_half_width(&self) -> f64 {
@@ -162,6 +155,33 @@ impl Estimate {
         }
         self.cold = above;
     }
+}
+
+/// The first bin from which on all misses of the exact part are cold.
+pub(super) fn exact_top(misses: &[f64]) -> usize {
+    let last = (0..BINS).rev().find(|&bin| misses[bin] > misses[BINS]);
+    last.map_or(0, |bin| bin + 1)
+}
+
+/// The points of a curve that is flat from bin `top` on, over an exact part (its misses by cache
+/// size, and its accesses) and the `rest`, of which the ratios and their half-widths are known.
+pub(super) fn points(
+    exact: (&[f64], u64),
+    (ratios, half): (&[f64], &[f64]),
+    rest: u64,
+    top: usize,
+) -> Vec<BoundedPoint> {
+    let all = (exact.1 + rest).max(1) as f64;
+    let point = |bin: usize| {
+        let at = if bin < top { bin } else { BINS };
+        let misses = exact.0[at] + ratios[at] * rest as f64;
+        BoundedPoint {
+            items: low(bin),
+            miss_ratio: misses / all,
+            half_width: half[at].min(1.0) * rest as f64 / all,
+        }
+    };
+    (1..=top.max(1)).map(point).collect()
 }
 
 /// All samples as curves, those for the smallest caches first.
@@ -218,7 +238,13 @@ fn known(curves: &[CurveWithBound], level: usize) -> Option<Known> {
 }
 
 impl CurveWithBound {
-    fn of_bursts(level: usize, curve: Curve, unknown: &[f64], measured: f64, rate: f64) -> Self {
+    pub(super) fn of_bursts(
+        level: usize,
+        curve: Curve,
+        unknown: &[f64],
+        measured: f64,
+        rate: f64,
+    ) -> Self {
         let quantile = MARGIN * student_95(curve.replicates - 1.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt() + 3.0 / measured;
         let bias = |bin: usize| {
@@ -256,7 +282,7 @@ impl CurveWithBound {
     }
 
     /// Adds what the sample cannot know.
-    fn widen(&mut self, by: impl Fn(usize) -> f64) {
+    pub(super) fn widen(&mut self, by: impl Fn(usize) -> f64) {
         for (bin, half) in self.half.iter_mut().enumerate() {
             *half += by(bin);
         }
@@ -306,7 +332,7 @@ fn best(curves: &[CurveWithBound]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSourc
 }
 
 /// The first bin from which on the curve does not change.
-fn flat_from(mean: &[f64]) -> usize {
+pub(super) fn flat_from(mean: &[f64]) -> usize {
     let differs = |bin: &usize| (mean[*bin] - mean[BINS]).abs() > 1e-12;
     (0..BINS).rev().find(differs).map_or(1, |bin| bin + 1)
 }

@@ -61,13 +61,17 @@ mod moments;
 mod regression;
 mod samples;
 mod scale;
+mod seen_items;
 mod slices;
 mod spatial;
+mod strata;
 mod unseen;
 
+pub use bursts::Certainty;
 pub use estimate::{BoundedPoint, Estimate};
 pub use item_sample::ItemSample;
 pub use samples::{SamplePart, SampleSource, Samples};
+pub use strata::{BurstEstimate, BurstSampler, MeasuredAccess, RecordedBurst};
 
 use reuselens_units::{Bytes, Distance, Items};
 
