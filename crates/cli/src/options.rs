@@ -213,6 +213,7 @@ impl Analysis {
             device: self.device.map_or_else(DeviceChoice::default, Into::into),
             memory_limit: self.memory_limit,
             sample: self.sample,
+            bursts: false,
             seed: self.seed.unwrap_or(1),
         }
     }

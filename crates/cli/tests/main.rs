@@ -52,6 +52,7 @@ mod place_predicted;
 mod placement_data;
 mod predict;
 mod profile;
+mod quick;
 mod record;
 mod reorder;
 mod report;

@@ -23,7 +23,8 @@ pub struct BoundedPoint {
 pub struct BoundedCurve {
     /// The probability with which each bound holds.
     pub confidence: f64,
-    /// The share of the items that was looked at (at the end, if it changed on the way).
+    /// The share of the items that was looked at (at the end, if it changed on the way); of a run
+    /// of which bursts were recorded, their share of the accesses.
     pub rate: f64,
     /// Ascending in size; the last is where the curve is flat.
     pub points: Vec<BoundedPoint>,

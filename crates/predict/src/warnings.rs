@@ -68,7 +68,11 @@ pub(crate) fn warnings(
     all.extend(rarer_paths(runs, options.by));
     if runs.iter().any(|run| !run.method.exact) {
         let message = "a training run is a sample: its error is in the prediction too".to_owned();
-        all.push(warn("sampled", message, "profile without --sample"));
+        all.push(warn(
+            "sampled",
+            message,
+            "profile without --sample and --quick",
+        ));
     }
     if options.loose {
         let message = "programs and builds were not compared (--loose)".to_owned();

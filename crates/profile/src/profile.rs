@@ -131,6 +131,11 @@ pub struct Method {
     pub engine_steps: Vec<EngineStep>,
 }
 
+impl Method {
+    /// The engine of runs of which bursts were recorded.
+    pub const BURSTS: &str = "bursts";
+}
+
 /// A step of an engine, and how long it took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EngineStep {

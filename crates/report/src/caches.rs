@@ -3,7 +3,7 @@
 
 use reuselens_locality::{Histogram, SetAssociative};
 use reuselens_profile::{Cache, CacheSize, Causes, Profile, Sharing};
-use reuselens_units::{Bytes, Granularity, Items};
+use reuselens_units::{Bytes, Granularity, Items, percent, ratio_percent};
 
 use crate::causes::complete;
 use crate::numbers;
@@ -97,6 +97,16 @@ impl Level {
     pub(crate) fn set_associative(&self, histogram: &impl Histogram) -> Option<u64> {
         let misses = self.model.as_ref()?.misses(histogram);
         Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
+    }
+
+    /// Its miss ratio as fully associative, with the bound on its error if it is an estimate.
+    pub(crate) fn miss_ratio(&self, profile: &Profile) -> String {
+        let histogram = &profile.histogram;
+        let ratio = percent(histogram.misses(self.items), histogram.accesses());
+        match &profile.method.error_bounds {
+            Some(curve) => format!("{ratio} ±{}", ratio_percent(curve.half_width(self.items))),
+            None => ratio,
+        }
     }
 
     /// The misses of all accesses with its sets, if it has some: those that were counted, otherwise

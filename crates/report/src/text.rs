@@ -278,7 +278,7 @@ fn which_miss_ratio(
             vec![
                 format!("{name} {}", level.size).trim_start().to_owned(),
                 count(misses),
-                percent(misses, accesses),
+                level.miss_ratio(profile),
                 sets.map_or("—".into(), |sets| percent(sets.misses, accesses)),
             ]
         })

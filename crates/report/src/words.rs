@@ -73,6 +73,9 @@ pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
         // Accesses are counted one by one until there are many, and all at a rate of 1.
         (true, _) if method.engine == "sampled" => "exact: no sample had to be taken".to_owned(),
+        (true, _) if method.engine == Method::BURSTS => {
+            "exact: all accesses were recorded".to_owned()
+        }
         (true, _) => "exact".to_owned(),
         (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
@@ -135,8 +138,13 @@ fn bounds(method: &Method) -> String {
     let Some(curve) = &method.error_bounds else {
         return String::new();
     };
+    // What a share is of that an engine looks at.
+    let of = match method.engine.as_str() {
+        Method::BURSTS => "accesses",
+        _ => "items",
+    };
     format!(
-        "{} of the items: miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({:.0} % confidence)",
+        "{} of the {of}: miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({:.0} % confidence)",
         ratio_percent(curve.rate),
         ratio_percent(curve.mean()),
         ratio_percent(curve.largest()),

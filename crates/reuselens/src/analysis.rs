@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::KeyedHistograms;
+use reuselens_locality::{ExactHistogram, KeyedHistograms};
 use reuselens_profile::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
@@ -175,6 +175,9 @@ pub(crate) fn profile(
     profile.method.error_bounds = counted.error_bounds;
     profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
+    if let Some(recorded) = counted.more.recorded {
+        profile.references = in_proportion(profile.references, &profile.histogram, recorded);
+    }
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
     if accesses == 0 && whole {
@@ -208,6 +211,13 @@ pub(crate) fn profile(
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     uncounted.counted(keyed.iter(), |element| elements.take(element))
+}
+
+/// How many accesses of the program there are for the item accesses of a histogram, where there are
+/// so many `references` for those that were `recorded`.
+fn in_proportion(references: u64, all: &ExactHistogram, recorded: u64) -> u64 {
+    let scaled = u128::from(references) * u128::from(all.accesses());
+    u64::try_from(scaled / u128::from(recorded.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Warns that there are no accesses, unless it is known already why.
@@ -410,8 +420,13 @@ impl Analysis {
                     }
                 }
                 Ok(Step::Event(event)) => {
-                    if let Event::ThreadEnded(thread) = event {
-                        self.counts.thread_ended(thread);
+                    match event {
+                        Event::ThreadEnded(thread) => self.counts.thread_ended(thread),
+                        Event::Burst(burst) => {
+                            self.count_gathered();
+                            self.gathered.burst = Some(burst);
+                        }
+                        _ => {}
                     }
                     self.attribution.event(event);
                 }

@@ -121,6 +121,11 @@ pub struct AnalysisOptions {
     /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and
     /// `auto`; `None` = what the engine does by itself.
     pub sample: Option<f64>,
+    /// Whether the source is a run of which bursts are recorded
+    /// ([`ControlOptions::strata`](reuselens_capture::ControlOptions::strata)), and the counts
+    /// estimates for all of it. With nothing that needs every access: causes, paths, forward
+    /// distances and the like are refused.
+    pub bursts: bool,
     /// The number that all chance of a sample comes from: equal seeds, equal profiles.
     pub seed: u64,
 }
@@ -208,6 +213,7 @@ impl Default for AnalysisOptions {
             device: DeviceChoice::Auto,
             memory_limit: None,
             sample: None,
+            bursts: false,
             seed: 1,
         }
     }

@@ -50,6 +50,15 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "auto", value_name = "WAY")]
     capture: CaptureWay,
 
+    /// A quick look: record the beginning and then a burst now and again, a twenty-fifth of a long
+    /// run, and estimate the rest from them, with a bound on the error
+    #[arg(
+        long,
+        help_heading = "What is recorded",
+        conflicts_with_all = ["regions", "region", "function", "after", "burst"]
+    )]
+    quick: bool,
+
     #[command(flatten)]
     control: Control,
     #[command(flatten)]
@@ -153,8 +162,13 @@ impl Args {
 
     /// How accesses of the host's code are seen and analysed.
     fn host_capture(&self) -> anyhow::Result<HostCapture> {
-        let options = self.analysis.options(&self.show.by)?;
-        let control = self.control.options(false)?;
+        let mut options = self.analysis.options(&self.show.by)?;
+        let mut control = self.control.options(false)?;
+        if self.quick {
+            options.bursts = true;
+            reuselens::check(&options)?;
+            control.strata = Some(options.seed);
+        }
         refuse_gaps(&control, options.paths)?;
         self.show.check()?;
         self.show.check_cache(true, &options)?;

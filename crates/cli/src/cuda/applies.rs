@@ -25,7 +25,7 @@ const ONLY_CUDA: [&str; 9] = [
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.
-const HOST: [&str; 39] = [
+const HOST: [&str; 40] = [
     // How accesses are seen.
     "randomise",
     "capture",
@@ -37,6 +37,7 @@ const HOST: [&str; 39] = [
     "after",
     "span",
     "burst",
+    "quick",
     "max_accesses",
     "max_time",
     "then_stop",

@@ -226,7 +226,7 @@ impl Counts for BackgroundCounts {
     }
 
     fn add(&mut self, columns: &Columns) {
-        if !columns.merged.is_empty() {
+        if columns.comes_first() {
             self.send();
         }
         append(&mut self.gathered, columns);

@@ -29,6 +29,8 @@ pub(crate) struct More {
     pub invalidated: Option<Vec<u64>>,
     /// The bytes requested by distance, if objects were weighed by their sizes.
     pub requested_bytes: Option<ExactHistogram>,
+    /// The item accesses that were seen, if those that are counted are estimated from them.
+    pub recorded: Option<u64>,
     /// How long each step of the engine took, if that was asked for.
     pub engine_steps: Vec<EngineStep>,
 }
@@ -153,22 +155,14 @@ impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
             ..
         } = *self;
         let mut counted = inner.finish();
-        counted.more = More {
-            paths: counted.more.paths,
-            causes: counted.more.causes,
-            carried: counted.more.carried,
-            invalidated: counted.more.invalidated,
-            requested_bytes: counted.more.requested_bytes,
-            engine_steps: counted.more.engine_steps,
-            reuse_times: times.map(|times| {
-                let last = previous.last_accesses();
-                times.finish(last.map(|(after, _)| after))
-            }),
-            forward: forward.map(|mut forward| {
-                add_last(&mut forward.histograms, &previous);
-                forward.histograms
-            }),
-        };
+        counted.more.reuse_times = times.map(|times| {
+            let last = previous.last_accesses();
+            times.finish(last.map(|(after, _)| after))
+        });
+        counted.more.forward = forward.map(|mut forward| {
+            add_last(&mut forward.histograms, &previous);
+            forward.histograms
+        });
         counted
     }
 }

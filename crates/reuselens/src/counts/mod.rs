@@ -1,6 +1,7 @@
 //! From columns of item accesses to counts of distances: one file per way of counting.
 
 mod background;
+mod bursts;
 mod causes;
 mod chunks;
 mod coherent;
@@ -206,6 +207,11 @@ pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = options.threads();
+    if options.bursts {
+        let bursts = bursts::Bursts::begin(options)?;
+        let counts = Guarded::begin(AnyMethod::Together(Box::new(bursts)));
+        return Ok(in_background(counts, threads));
+    }
     if let Some(cache) = options.causes {
         let causes = causes::begin(options, cache)?;
         let counts = Guarded::begin(AnyMethod::ByThread(causes));

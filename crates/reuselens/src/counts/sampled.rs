@@ -224,7 +224,7 @@ impl Sampled {
             .iter()
             .map(|(items, accesses)| (Distance::new(items), accesses));
         let estimate = sampler.finish_with(known.chain([cold]));
-        let curve = curve(&estimate);
+        let curve = bounded_curve(&estimate.points, estimate.confidence, estimate.rate);
         let warnings = self.warnings(&estimate, &curve);
         self.shares.give(&estimate, &mut self.keyed);
         for &(low, high, accesses) in &estimate.bins {
@@ -259,16 +259,21 @@ pub(super) fn percent(share: f64) -> String {
     format!("{percent:.*} %", (zeros + 1.0).clamp(0.0, 8.0) as usize)
 }
 
-fn curve(estimate: &Estimate) -> BoundedCurve {
+/// An estimated curve as profiles have it; `rate` as in [`BoundedCurve`].
+pub(super) fn bounded_curve(
+    points: &[reuselens_distance::BoundedPoint],
+    confidence: f64,
+    rate: f64,
+) -> BoundedCurve {
     let point = |point: &reuselens_distance::BoundedPoint| BoundedPoint {
         items: point.items,
         miss_ratio: point.miss_ratio.clamp(0.0, 1.0),
         half_width: point.half_width.clamp(0.0, 1.0),
     };
     BoundedCurve {
-        confidence: estimate.confidence,
-        rate: estimate.rate,
-        points: estimate.points.iter().map(point).collect(),
+        confidence,
+        rate,
+        points: points.iter().map(point).collect(),
     }
 }
 

@@ -36,15 +36,7 @@ impl Shares {
 
     /// Makes the accesses of the first cell of each pair those of the second, in this order.
     pub(super) fn move_all(&mut self, moves: &[(u32, u32)]) {
-        for &(from, to) in moves {
-            let moved = self.accesses.get_mut(from as usize);
-            let moved = moved.map_or(0, std::mem::take);
-            if moved > 0 {
-                let cells = self.accesses.len().max(to as usize + 1);
-                self.accesses.resize(cells, 0);
-                self.accesses[to as usize] += moved;
-            }
-        }
+        move_counts(&mut self.accesses, moves);
         for sample in &mut self.samples {
             sample.move_all(moves);
         }
@@ -107,6 +99,23 @@ impl Shares {
         }
         weights
     }
+}
+
+/// Makes what was counted by cell of the first of each pair that of the second, in this order.
+pub(super) fn move_counts(counts: &mut Vec<u64>, moves: &[(u32, u32)]) {
+    for &(from, to) in moves {
+        let moved = counts.get_mut(from as usize).map_or(0, std::mem::take);
+        if moved > 0 {
+            add_at(counts, to, moved);
+        }
+    }
+}
+
+/// Adds to the count of a cell.
+pub(super) fn add_at(counts: &mut Vec<u64>, cell: u32, more: u64) {
+    let cells = counts.len().max(cell as usize + 1);
+    counts.resize(cells, 0);
+    counts[cell as usize] += more;
 }
 
 /// A bin of distances, or the cold accesses.
