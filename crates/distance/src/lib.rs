@@ -46,7 +46,7 @@ pub use engine::Engine;
 pub use previous::{Previous, PreviousAccess};
 pub use sampled::{
     BoundedPoint, BurstEstimate, BurstSampler, Certainty, Estimate, ItemSample, MeasuredAccess,
-    RecordedBurst, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
+    RecordedBurst, SampleOptions, SamplePart, SampleSource, Sampler, Samples, StandsFor,
 };
 pub use shard::{Recency, Shard};
 pub use simd::Simd;

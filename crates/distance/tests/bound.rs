@@ -16,8 +16,8 @@ const RATES: [f64; 2] = [0.05, 0.01];
 const SEEDS: u64 = 10;
 const SIZES: i32 = 40;
 
-/// Strata of a run of which bursts are recorded alone, with seeds, and its accesses: it needs more of
-/// them than samples do, since bursts see a thirteenth.
+/// Strata of a run of which bursts are recorded alone, with seeds, and its accesses: it needs more
+/// of them than samples do, since bursts see a thirteenth.
 const STRATA: [(usize, u64); 2] = [(16, 20), (100, 4)];
 const ACCESSES_IN_STRATA: usize = 200_000;
 

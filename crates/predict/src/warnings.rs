@@ -67,18 +67,18 @@ pub(crate) fn warnings(
     }
     all.extend(rarer_paths(runs, options.by));
     if runs.iter().any(|run| !run.method.exact) {
-        let message = "a training run is a sample: its error is in the prediction too".to_owned();
-        all.push(warn(
-            "sampled",
-            message,
-            "profile without --sample and --quick",
-        ));
+        all.push(sampled());
     }
     if options.loose {
         let message = "programs and builds were not compared (--loose)".to_owned();
         all.push(warn("loose", message, ""));
     }
     all
+}
+
+fn sampled() -> Warning {
+    let message = "a training run is a sample: its error is in the prediction too".to_owned();
+    warn("sampled", message, "profile without --sample and --quick")
 }
 
 /// A share of the accesses that is no longer all of them when it is written.

@@ -89,8 +89,28 @@ pub enum Certainty {
 /// [`Certainty`].
 pub(super) struct BurstCounts([Vec<f64>; 3]);
 
-/// The result of a burst, for each cache size: the share of misses, which takes half of what is
-/// unknown for misses, and the share of accesses of which nothing is known.
+/// What is known of accesses whose distance is not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsure {
+    /// The largest distance that those of [`Certainty::Between`] are likely to have.
+    pub(super) likely: Distance,
+    /// The largest that they can have.
+    pub(super) most: Distance,
+    /// The share of those of [`Certainty::AtLeast`] that are likely to be the first to their items.
+    pub(super) first: f64,
+}
+
+impl Unsure {
+    /// Nothing.
+    pub(super) const ALL: Unsure = Unsure {
+        likely: Distance::COLD,
+        most: Distance::COLD,
+        first: 0.0,
+    };
+}
+
+/// The result of a burst, for each cache size: the share of misses, and twice how far that may be
+/// off because of accesses of which it is not known whether they miss.
 pub(super) struct BurstRatios {
     pub(super) misses: Vec<f64>,
     pub(super) unknown: Vec<f64>,
@@ -169,10 +189,7 @@ impl Bursts {
             end: begin + self.length,
             weight,
         });
-        let ratios = self
-            .burst
-            .counts
-            .ratios(MEASURED as f64, (Distance::COLD, Distance::COLD));
+        let ratios = self.burst.counts.ratios(MEASURED as f64, Unsure::ALL);
         self.moments.add(&ratios.misses, weight);
         for (sum, share) in self.unknown.iter_mut().zip(&ratios.unknown) {
             *sum += weight * share;
@@ -277,28 +294,30 @@ impl BurstCounts {
         self.0[certainty as usize][bin(distance.raw())] += 1.0;
     }
 
-    /// The shares of `measured` accesses. Those between distances are not likely to be beyond the
-    /// first of `limits`, and cannot be beyond the second.
-    pub(super) fn ratios(&self, measured: f64, limits: (Distance, Distance)) -> BurstRatios {
+    /// The shares of `measured` accesses. Half of those that are not surely hits or misses are
+    /// taken for misses, as far as [`Unsure`] says nothing else.
+    pub(super) fn ratios(&self, measured: f64, unsure: Unsure) -> BurstRatios {
         let [exact, between, at_least] = &self.0;
-        let (likely, most) = (bin(limits.0.raw()), bin(limits.1.raw()));
+        let (likely, most) = (bin(unsure.likely.raw()), bin(unsure.most.raw()));
         let mut misses = exact.clone();
-        let (mut unknown, mut half_missing) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
+        let (mut unknown, mut unsure_misses) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
         // Accesses at a least distance below this bin, with a most one and without.
         let (mut limited, mut unlimited) = (0.0, 0.0);
         for bin in 0..=BINS {
             misses[bin] += between[bin] + at_least[bin];
-            half_missing[bin] = unlimited + if bin <= likely { limited } else { 0.0 };
-            // Where they are taken to hit, they may be off by all of them, in place of half.
-            let off = if bin <= likely { 1.0 } else { 2.0 };
-            unknown[bin] = unlimited + if bin <= most { off * limited } else { 0.0 };
-            unknown[bin] /= measured;
+            let half = if bin <= likely { 0.5 } else { 0.0 };
+            let missing = unsure.first + (1.0 - unsure.first) * half;
+            unsure_misses[bin] = half * limited + missing * unlimited;
+            // How far off that may be: all of them are misses, or none.
+            let limited_off = if bin <= most { 1.0 - half } else { 0.0 };
+            let off = limited_off * limited + missing.max(1.0 - missing) * unlimited;
+            unknown[bin] = 2.0 * off / measured;
             limited += between[bin];
             unlimited += at_least[bin];
         }
         sum_from_above(&mut misses);
-        for (misses, half) in misses.iter_mut().zip(&half_missing) {
-            *misses = (*misses + half / 2.0) / measured;
+        for (misses, unsure) in misses.iter_mut().zip(&unsure_misses) {
+            *misses = (*misses + unsure) / measured;
         }
         BurstRatios { misses, unknown }
     }

@@ -27,8 +27,8 @@ pub struct BoundedPoint {
 }
 
 impl BoundedPoint {
-    /// The point of a curve for a cache of any size: between two of its points, straight over the logarithm of
-    /// the size; the bound holds wherever between them the curve may fall.
+    /// The point of a curve for a cache of any size: between two of its points, straight over the
+    /// logarithm of the size; the bound holds wherever between them the curve may fall.
     pub fn on(points: &[BoundedPoint], items: u64) -> BoundedPoint {
         let next = points.partition_point(|point| point.items < items);
         let above = points.get(next).or(points.last());

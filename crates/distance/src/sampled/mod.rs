@@ -71,7 +71,7 @@ pub use bursts::Certainty;
 pub use estimate::{BoundedPoint, Estimate};
 pub use item_sample::ItemSample;
 pub use samples::{SamplePart, SampleSource, Samples};
-pub use strata::{BurstEstimate, BurstSampler, MeasuredAccess, RecordedBurst};
+pub use strata::{BurstEstimate, BurstSampler, MeasuredAccess, RecordedBurst, StandsFor};
 
 use reuselens_units::{Bytes, Distance, Items};
 

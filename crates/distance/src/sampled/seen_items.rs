@@ -20,6 +20,10 @@ pub(super) struct SeenItems {
     with: [u64; OFTEN + 1],
     /// About how many accesses to items that were new there were between the bursts, at most.
     new_between: f64,
+    /// The items of the beginning.
+    beginning: u64,
+    /// The accesses for which those to new items in bursts stand.
+    new: f64,
 }
 
 impl SeenItems {
@@ -37,10 +41,16 @@ impl SeenItems {
         before == 0
     }
 
+    /// The beginning is over.
+    pub(super) fn end_beginning(&mut self) {
+        self.beginning = self.sightings.len() as u64;
+    }
+
     /// A burst is over, in which `new` items were met that were new, and of which each access
     /// stands for `share`.
     pub(super) fn end_burst(&mut self, new: u64, share: u64) {
         let new = new as f64;
+        self.new += share as f64 * new;
         self.new_between += share as f64 * (new + DEVIATIONS * new.sqrt());
     }
 
@@ -53,6 +63,15 @@ impl SeenItems {
             false => once * (once - 1.0) / 2.0,
         };
         self.sightings.len() as u64 + unseen.min(self.new_between) as u64
+    }
+
+    /// Of the accesses to items that are new in a burst, the share that is likely to be the first
+    /// to them in the run: there are as many first accesses as items.
+    pub(super) fn first(&self) -> f64 {
+        match self.new > 0.0 {
+            true => ((self.likely() - self.beginning) as f64 / self.new).min(1.0),
+            false => 0.5,
+        }
     }
 
     /// How many there were at most: as if no access between bursts was to the same new item as
@@ -86,6 +105,7 @@ mod tests {
         assert!(seen.sightings.len() < 6600);
         assert!((9000..11_000).contains(&seen.likely()), "{}", seen.likely());
         assert!(seen.most() > 100_000);
+        assert!(seen.first() < 0.06, "{}", seen.first());
     }
 
     #[test]
@@ -94,6 +114,7 @@ mod tests {
         assert!((0..100).all(|item| seen.meet(item)));
         seen.end_burst(100, 10);
         assert_eq!((seen.likely(), seen.most()), (1300, 1300));
+        assert!(seen.first() >= 1.0);
         assert!(!seen.meet(5));
     }
 }

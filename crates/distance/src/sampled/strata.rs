@@ -3,17 +3,17 @@
 //!
 //! # What it is
 //! A run is cut into strata, and of each a burst of consecutive accesses is recorded, at a place
-//! chosen by chance (stratified sampling of time; Wunderlich, Wenisch, Falsafi & Hoe, *SMARTS*, ISCA
-//! 2003, for simulated processors). Of what is between bursts nothing is known: no sample of the
-//! items can be taken there. Every burst goes through an exact engine that begins empty. Its first
-//! accesses fill the cache; the others are measured.
+//! chosen by chance (stratified sampling of time; Wunderlich, Wenisch, Falsafi & Hoe, *SMARTS*,
+//! ISCA 2003, for simulated processors). Of what is between bursts nothing is known: no sample of
+//! the items can be taken there. Every burst goes through an exact engine that begins empty. Its
+//! first accesses fill the cache; the others are measured.
 //!
 //! An access whose item was not accessed in the burst before is at *at least* the distance of all
 //! distinct items of the burst so far: it misses in caches up to that size. If its item was seen
 //! before the burst, it is at most at the distance of all distinct items of the run so far, and
 //! hits in larger caches. Of caches in between nothing is known, so half of such accesses are taken
-//! to miss in them, and the other half is the error. Of items that were never seen before, half of
-//! the accesses are taken to be the first.
+//! to miss in them, and the other half is the error. Of items that were not seen before, as many
+//! accesses are taken to be the first as there are items, and the others as just said.
 //!
 //! How many distinct items there were that no burst has seen is estimated from how many were seen
 //! in one and in two of them (Chao, *Estimating the population size for capture-recapture data with
@@ -37,7 +37,7 @@
 use reuselens_units::{Bytes, Distance};
 
 use super::bins::{BINS, bin, sum_from_above};
-use super::bursts::{BurstCounts, Certainty};
+use super::bursts::{BurstCounts, Certainty, Unsure};
 use super::estimate::{BoundedPoint, CurveWithBound, exact_top, flat_from, points};
 use super::moments::Moments;
 use super::seen_items::SeenItems;
@@ -59,9 +59,20 @@ pub struct MeasuredAccess {
     pub place: u32,
     /// Its distance, or the least that it can be.
     pub distance: Distance,
-    /// Which of them. If the distance is between the least and that of all items so far,
-    /// [`BurstSampler::end_burst`] returns how many these are likely to be.
+    /// Which of them.
     pub certainty: Certainty,
+}
+
+/// The accesses of a run for which a measured one stands: half of those of which only the least
+/// distance is known have that, and half the largest that is likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StandsFor {
+    /// Those at its distance, or its least one.
+    pub nearest: u64,
+    /// Those at the distance that [`BurstSampler::end_burst`] will return.
+    pub farthest: u64,
+    /// First accesses to their items.
+    pub cold: u64,
 }
 
 /// The accesses of bursts in, an estimate of the run's miss-ratio curve out.
@@ -107,6 +118,8 @@ struct OpenBurst {
     seen: u64,
     /// Those of them that had not been seen before, among the measured accesses.
     new: u64,
+    /// [`SeenItems::first`] when it began.
+    first: f64,
 }
 
 /// What bursts say of a run.
@@ -162,12 +175,15 @@ impl BurstSampler {
     pub fn begin_burst(&mut self, burst: RecordedBurst) {
         self.end_burst();
         self.tree = CountingTree::new();
-        self.has_bursts = true;
+        if !std::mem::replace(&mut self.has_bursts, true) {
+            self.seen.end_beginning();
+        }
         self.burst = Some(OpenBurst {
             burst,
             passed: 0,
             seen: 0,
             new: 0,
+            first: self.seen.first(),
         });
     }
 
@@ -230,9 +246,25 @@ impl BurstSampler {
         &self.measured
     }
 
-    /// The accesses for which each measured one stands now.
-    pub fn share(&self) -> u64 {
-        self.burst.as_ref().map_or(1, |open| open.burst.share)
+    /// The accesses for which a measured one of this certainty stands now.
+    pub fn stands_for(&self, certainty: Certainty) -> StandsFor {
+        let (share, first) = match &self.burst {
+            Some(open) => (open.burst.share, open.first),
+            None => (1, 0.0),
+        };
+        let cold = match certainty {
+            Certainty::AtLeast => (share as f64 * first).round() as u64,
+            Certainty::Exact | Certainty::Between => 0,
+        };
+        let farthest = match certainty {
+            Certainty::Exact => 0,
+            Certainty::Between | Certainty::AtLeast => (share - cold) / 2,
+        };
+        StandsFor {
+            nearest: share - cold - farthest,
+            farthest,
+            cold,
+        }
     }
 
     /// The accesses that were processed.
@@ -250,8 +282,7 @@ impl BurstSampler {
             + Bytes((curves + columns) as u64)
     }
 
-    /// The burst is over. The distance up to which those of [`Certainty::Between`] are likely to
-    /// be in it.
+    /// The burst is over. The largest distance that was likely in it: that of all items so far.
     pub fn end_burst(&mut self) -> Distance {
         let Some(open) = self.burst.take() else {
             return Distance::new(self.seen.likely());
@@ -263,7 +294,12 @@ impl BurstSampler {
             return likely;
         }
         let weight = (measured * open.burst.share) as f64;
-        let ratios = self.counts.ratios(measured as f64, (likely, most));
+        let unsure = Unsure {
+            likely,
+            most,
+            first: open.first,
+        };
+        let ratios = self.counts.ratios(measured as f64, unsure);
         self.counts.clear();
         self.moments.add(&ratios.misses, weight);
         for (sum, share) in self.unknown.iter_mut().zip(&ratios.unknown) {

@@ -1,7 +1,7 @@
 //! Runs of which bursts were recorded ([`Columns::burst`]): what is measured in them, for all.
 
 use reuselens_attribute::{Columns, DataFilter, Kinds, NamesMode};
-use reuselens_distance::{BurstSampler, Certainty, MeasuredAccess, RecordedBurst};
+use reuselens_distance::{BurstSampler, RecordedBurst};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_profile::{Method, Sharing};
 use reuselens_trace::Burst;
@@ -27,8 +27,8 @@ pub(super) struct Bursts {
     /// The beginning, once it has ended, and all that bursts stand for.
     histogram: ExactHistogram,
     keyed: KeyedHistograms,
-    /// By cell, the accesses of the burst whose distance may be up to that of all items so far, and
-    /// count for it once that is known, when the burst ends.
+    /// By cell, the accesses that count for the largest distance of the burst, once that is known:
+    /// when the burst ends.
     farthest: Vec<u64>,
     /// Nothing is told apart.
     totals_only: bool,
@@ -95,26 +95,15 @@ impl Bursts {
         }
     }
 
-    /// Where only the least distance of accesses is known, half of them miss in all caches that are
-    /// larger, up to the most one: the estimate takes the middle.
     fn add_measured(&mut self, columns: &Columns) {
-        let share = self.sampler.share();
         for at in 0..self.sampler.measured().len() {
-            let MeasuredAccess {
-                place,
-                distance,
-                certainty,
-            } = self.sampler.measured()[at];
-            let cell = columns.cells[place as usize];
-            let farther = match certainty {
-                Certainty::Exact => 0,
-                Certainty::Between | Certainty::AtLeast => share / 2,
-            };
-            self.count(cell, distance, share - farther);
-            match certainty {
-                Certainty::Exact => {}
-                Certainty::Between => add_at(&mut self.farthest, cell, farther),
-                Certainty::AtLeast => self.count(cell, Distance::COLD, farther),
+            let access = self.sampler.measured()[at];
+            let accesses = self.sampler.stands_for(access.certainty);
+            let cell = columns.cells[access.place as usize];
+            self.count(cell, access.distance, accesses.nearest);
+            self.count(cell, Distance::COLD, accesses.cold);
+            if accesses.farthest > 0 {
+                add_at(&mut self.farthest, cell, accesses.farthest);
             }
         }
     }
