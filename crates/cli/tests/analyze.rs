@@ -827,7 +827,7 @@ fn analyze_works_when_threads_are_refused() {
     place
         .run(&["analyze", "-q", "t.txt", "-o", "two", "--threads", "2"])
         .succeeds();
-    for engine in ["auto", "parallel"] {
+    for engine in ["auto", "counting"] {
         let words = [
             "analyze",
             "-q",
@@ -843,9 +843,7 @@ fn analyze_works_when_threads_are_refused() {
         let mut command = place.command(&words);
         command.env("RUST_MIN_STACK", (1_u64 << 46).to_string());
         common::Done::of(&mut command).succeeds();
-        if engine == "auto" {
-            assert!(place.read("one.rlprof") == place.read("two.rlprof"));
-        }
+        assert!(place.read("one.rlprof") == place.read("two.rlprof"));
     }
 }
 
@@ -1001,7 +999,7 @@ fn coherent_caches_count_what_stores_of_other_threads_invalidate() {
     for options in [
         &["--kind", "loads"][..],
         &["--times"],
-        &["--engine", "parallel"],
+        &["--engine", "hp-rda"],
     ] {
         let words = [&["analyze"], &base[..], options].concat();
         place.run(&words).fails(2).says(&["--sharing coherent"]);
@@ -1023,7 +1021,7 @@ fn private_caches_are_refused_with_options_that_exclude_them() {
             .fails(2)
             .says(&[says, "--sharing private"]);
     };
-    refused(&["analyze"], &["--engine", "parallel"], "as one stream");
+    refused(&["analyze"], &["--engine", "hp-rda"], "as one stream");
     refused(&["analyze"], &["--sample", "1%"], "leave out --sample");
     refused(&["shard", "1/1"], &[], "piece by piece");
     let words = ["analyze", "t.txt", "--sharing", "mine"];

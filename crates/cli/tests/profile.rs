@@ -505,7 +505,7 @@ fn wrong_options_fail_before_the_run() {
         &["--engine", "olken", "--sample", "1%"][..],
         &["--engine", "olken", "--max-distance", "9"],
         &["--sharing", "private", "--sample", "1%"],
-        &["--sharing", "private", "--engine", "parallel"],
+        &["--sharing", "private", "--engine", "hp-rda"],
     ] {
         let words = [&["profile"], options, &["--", "./marker"]].concat();
         place.run(&words).fails(2).says(&["leave"]);

@@ -1,9 +1,8 @@
 //! The engines by name: what `--engine` takes.
 //!
-//! They are of four kinds: exact engines that take items alone, which [`by_name`] makes (of crate
-//! `distance` the one that is used, of crate `baselines` those of the literature); `parallel`,
-//! another name for one of them; `gpu`, whose distances come by the chunk; and the approximate
-//! ones.
+//! They are of three kinds: exact engines that take items alone, which [`by_name`] makes (of crate
+//! `distance` the one that is used, of crate `baselines` those of the literature); `gpu`, whose
+//! distances come by the chunk; and the approximate ones.
 
 use reuselens_baselines::{BruteForce, FenwickTree, OlkenTree};
 use reuselens_distance::{CountingTree, Engine};
@@ -36,13 +35,7 @@ pub const ENGINES: &[EngineInfo] = &[
         name: "counting",
         summary: "counting tree on compacted time: the fastest exact engine, 4 to 28 bytes per distinct item",
         exact: true,
-        source: "Bennett & Kruskal 1975; Ding & Zhong 2001, section 2.1",
-    },
-    EngineInfo {
-        name: "parallel",
-        summary: "another name for counting on all threads: trees on segments of the trace, put together exactly",
-        exact: true,
-        source: "Niu, Dinan, Lu & Sadayappan 2012 (PARDA)",
+        source: "Bennett & Kruskal 1975; Ding & Zhong 2001, section 2.1; on several threads Niu, Dinan, Lu & Sadayappan 2012",
     },
     EngineInfo {
         name: "fenwick",
@@ -101,6 +94,16 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
+    /// No engine has this name any more.
+    #[error(
+        "the engine '{name}' is called {now} now, which does the same on all threads; use --engine {now}, or leave --engine out"
+    )]
+    Renamed {
+        /// What was asked for.
+        name: String,
+        /// What does the same.
+        now: &'static str,
+    },
     /// The engine takes whole analyses, not columns of items.
     #[error(
         "the engine '{name}' is no engine for items alone: it takes whole analyses, as `reuselens analyze --engine {name}` or the function `analyze` of the crate reuselens does"
@@ -128,7 +131,9 @@ pub enum EngineError {
 }
 
 /// Engines of [`ENGINES`] that are more than a stream of items through one [`Engine`].
-const WHOLE: &[&str] = &["parallel", "gpu"];
+const WHOLE: &[&str] = &["gpu"];
+/// A name that there was, and the one that it has now.
+const RENAMED: (&str, &str) = ("parallel", "counting");
 
 fn names() -> String {
     let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
@@ -138,8 +143,14 @@ fn names() -> String {
 /// What the list says of an engine; `auto` is its first.
 ///
 /// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is no such engine.
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine;
+/// [`EngineError::Renamed`] if there was one.
 pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
+    let (old, now) = RENAMED;
+    if name == old {
+        let name = name.to_owned();
+        return Err(EngineError::Renamed { name, now });
+    }
     let found = ENGINES
         .iter()
         .find(|engine| name == "auto" || engine.name == name);
@@ -152,8 +163,7 @@ pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
 /// `counting`.
 ///
 /// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is no such engine;
-/// [`EngineError::NotExact`] for the approximate ones, which have types of their own;
+/// As [`find`]; [`EngineError::NotExact`] for the approximate ones, which have types of their own;
 /// [`EngineError::Whole`] for what takes whole analyses only.
 ///
 /// ```
@@ -192,6 +202,12 @@ mod tests {
             assert_eq!(info.takes_items(), expected.is_ok(), "{}", info.name);
             assert_eq!(by_name(info.name).map(|engine| engine.name()), expected);
         }
+    }
+
+    #[test]
+    fn an_old_name_is_refused_with_the_new_one() {
+        let message = by_name(RENAMED.0).err().unwrap().to_string();
+        assert!(message.contains("--engine counting"), "{message}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ use reuselens_units::Accesses;
 
 use crate::analysis::Pass;
 use crate::attribution::Attribution;
-use crate::counts::{Counted, PARALLEL};
+use crate::counts::Counted;
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, Progress};
 use file::FileSegment;
@@ -56,7 +56,7 @@ const MOST: usize = 32;
 
 /// The engine, and the names by which it is asked for.
 const ENGINE: &str = "counting";
-const ENGINES: [&str; 3] = ["auto", ENGINE, PARALLEL];
+const ENGINES: [&str; 2] = ["auto", ENGINE];
 
 /// Reads and counts all of `source` in segments. `None` if that cannot be done, takes too much
 /// memory, or something is wrong with the trace: the source is as it was then.
@@ -100,11 +100,7 @@ fn count_long(
     };
     let scheduler = Scheduler::new(shortest, options.memory_limit());
     let finished = scheduler.run(segments, threads, Expected::default(), &mut progress);
-    let engine = match options.engine.as_str() {
-        PARALLEL => PARALLEL,
-        _ => ENGINE,
-    };
-    finished.map(|finished| join(finished, engine)).transpose()
+    finished.map(|finished| join(finished, ENGINE)).transpose()
 }
 
 /// What has to be known of accesses, if they can be counted so.

@@ -182,7 +182,7 @@ fn merged_profiles_add_invalidations_up() {
 #[test]
 fn what_coherent_caches_cannot_be_asked_is_refused() {
     let error = |change: &dyn Fn(&mut AnalysisOptions)| refusal(Sharing::Coherent, change);
-    for engine in ["parallel", "sampled", "hp-rda"] {
+    for engine in ["sampled", "hp-rda"] {
         let message = error(&|asked| asked.engine = engine.to_owned());
         assert!(message.contains("--sharing coherent"), "{message}");
     }

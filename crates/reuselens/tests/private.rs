@@ -357,7 +357,7 @@ fn threads_that_have_ended_take_no_memory() {
 #[test]
 fn what_follows_all_threads_as_one_is_refused() {
     let error = |change: &dyn Fn(&mut AnalysisOptions)| refusal(Sharing::Private, change);
-    for engine in ["parallel", "sampled", "hp-rda"] {
+    for engine in ["sampled", "hp-rda"] {
         let message = error(&|asked| asked.engine = engine.to_owned());
         assert!(message.contains(engine), "{message}");
         assert!(message.contains("leave out --sharing private"), "{message}");

@@ -43,12 +43,6 @@ const LISTS: [List; 2] = [
 /// define, reason.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
-        "parallel",
-        "crates/reuselens/src/segments.rs",
-        "PARALLEL",
-        "it is the engine `counting` on segments of the trace",
-    ),
-    (
         "gpu",
         "crates/distance-gpu/src/exact.rs",
         "pub const NAME",

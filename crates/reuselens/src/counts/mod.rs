@@ -45,10 +45,6 @@ pub(crate) use sampled_causes::warning as sampled_causes_warning;
 /// a hundred kilobytes before the thread's first access.
 pub(crate) const THREAD_STEPS: u64 = 1 << 11;
 
-/// Another name for `counting`: it reads a trace in segments where that can be
-/// ([`crate::segments`]), as `auto` does, and never takes samples.
-pub(crate) const PARALLEL: &str = "parallel";
-
 /// Whether the engine of this name is exact.
 pub(crate) fn is_exact(name: &str) -> bool {
     ENGINES
@@ -306,9 +302,6 @@ fn counts(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Er
         refuse_parts(options)?;
         return on_device::begin(options, fault);
     }
-    if options.engine == PARALLEL {
-        refuse_parts(options)?;
-    }
     let samples = match (sample_rate(options), options.engine.as_str()) {
         (Some(rate), _) => sampled::Sampled::at(rate, options),
         // Options that a sample cannot serve take an exact engine, which stops at the memory limit.
@@ -330,15 +323,8 @@ fn with_engine(name: &str, options: &AnalysisOptions) -> Result<Together, Error>
         let name = name.to_owned();
         return Err(EngineError::NotSampled { name }.into());
     }
-    let engine = engines::by_name(match name {
-        PARALLEL => "counting",
-        name => name,
-    })?;
-    let engine = bounded(options, engine)?;
-    let name = match name {
-        PARALLEL => PARALLEL,
-        _ => engine.name(),
-    };
+    let engine = bounded(options, engines::by_name(name)?)?;
+    let name = engine.name();
     let distances = options.elements || options.forward || options.paths;
     let distances = distances || options.causes.is_some();
     Ok(if options.is_totals_only() && !distances {
@@ -382,8 +368,7 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     })
 }
 
-/// Refuses a largest distance and a sample for the engines that have neither: `parallel` and those
-/// whose distances come late.
+/// Refuses a largest distance and a sample for the engines whose distances come late.
 fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
     if options.max_distance.is_some() {

@@ -32,7 +32,7 @@ use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
-use super::{CountMethod, Counted, More, PARALLEL, THREAD_STEPS, ThreadMethod, is_late};
+use super::{CountMethod, Counted, More, THREAD_STEPS, ThreadMethod, is_late};
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
@@ -53,7 +53,7 @@ pub(super) fn engine(
     sharing: &'static str,
 ) -> Result<&'static str, Error> {
     let name = options.engine.as_str();
-    if [PARALLEL, "sampled"].contains(&name) || is_late(name) {
+    if name == "sampled" || is_late(name) {
         return Err(Error::NotPrivate {
             engine: options.engine.clone(),
             sharing,

@@ -217,10 +217,9 @@ fn damage_in_a_member_is_told_as_by_one_thread() {
 /// With options that segments, or items without rows, cannot do too.
 #[test]
 fn options_do_the_same_with_items_as_with_rows() {
-    let changes: [&dyn Fn(&mut AnalysisOptions); 13] = [
+    let changes: [&dyn Fn(&mut AnalysisOptions); 12] = [
         &|options| options.engine = "olken".to_owned(),
         &|options| options.engine = "brute".to_owned(),
-        &|options| options.engine = "parallel".to_owned(),
         &|options| options.engine = "sampled".to_owned(),
         &|options| options.engine = "hp-rda".to_owned(),
         &|options| {
