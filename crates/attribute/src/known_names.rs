@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use reuselens_profile::Frame;
+use reuselens_trace::Module;
 
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {
@@ -11,6 +12,14 @@ pub fn file_name(path: &str) -> &str {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or(path)
+}
+
+/// What a module is called: its file, or what code is that has none.
+pub fn module_name(module: &Module) -> &str {
+    match module.is_generated_code() {
+        true => "generated code",
+        false => file_name(&module.path),
+    }
 }
 
 /// Whether a module is the system's rather than the program's own.

@@ -21,7 +21,7 @@ use reuselens_trace::Kind;
 use crate::cells::{COARSE, CellKey, OTHER_THREADS};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
-use crate::known_names::{file_name, is_system_module};
+use crate::known_names::{file_name, is_system_module, module_name};
 use crate::naming::{kind_name, place_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::CodePlace;
@@ -256,7 +256,7 @@ impl<'a> Resolver<'a> {
     fn warn_of_modules_without_lines(&mut self) {
         let without_lines = self.has_lines.iter().filter(|(_, has_lines)| !**has_lines);
         let modules = without_lines.map(|(&module, _)| &self.shared.modules[module as usize]);
-        let own = modules.filter(|module| !is_system_module(&module.path));
+        let own = modules.filter(|it| !is_system_module(&it.path) && !it.is_generated_code());
         let symbols = &mut *self.symbols;
         let named = own.map(|module| (file_name(&module.path), symbols.is_rust(module)));
         let are_shared = self.shared.function_sites.are_used();
@@ -426,7 +426,7 @@ impl<'a> Resolver<'a> {
         let find = || {
             let mut frames = symbols.frames(module, place.address);
             if frames.is_empty() {
-                let function = format!("{}+{:#x}", file_name(&module.path), place.address);
+                let function = format!("{}+{:#x}", module_name(module), place.address);
                 frames.push(Frame {
                     function,
                     ..Frame::default()
@@ -456,7 +456,7 @@ impl<'a> Resolver<'a> {
 
     fn module_name(&self, place: CodePlace) -> &str {
         let module = self.shared.modules.get(place.module as usize);
-        module.map_or("", |module| file_name(&module.path))
+        module.map_or("", module_name)
     }
 }
 

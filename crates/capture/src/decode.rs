@@ -95,6 +95,11 @@ impl Decoder {
         std::mem::take(&mut self.raw)
     }
 
+    /// The modules announced so far.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
     /// Whether there was a block record of code compiled with the LLVM pass.
     pub fn has_compiled(&self) -> bool {
         self.block_records.has_compiled

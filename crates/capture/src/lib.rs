@@ -21,6 +21,7 @@ mod error;
 mod exec_arguments;
 mod follow;
 mod functions;
+mod generated_code;
 mod inject;
 mod kinds;
 mod limiter;

@@ -12,6 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use reuselens_hugepages::{address_space_limit, data_limit};
 use reuselens_trace::{
@@ -27,6 +28,7 @@ use crate::cuda::CudaSeen;
 use crate::decode::{Decoder, TemplateStep};
 use crate::dispositions::{LeftToTheProgram, send};
 use crate::follow::Followed;
+use crate::generated_code;
 use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
 use crate::program::{Launch, process_end};
@@ -46,7 +48,7 @@ pub struct Running {
     /// Raw blocks to decode next: parts of blocks still being written, and unfinished blocks of
     /// dead threads.
     unfinished: VecDeque<RawBlock>,
-    /// Remarks for the report, to be delivered at the end.
+    /// Remarks for the report, and modules of generated code, to be delivered at the end.
     remarks: VecDeque<Event>,
     /// Paths of programs that could not be rewritten.
     unseen: BTreeSet<String>,
@@ -64,6 +66,9 @@ pub struct Running {
     limiter: Limiter,
     unordered: Unordered,
     remarks_collected: bool,
+    started: SystemTime,
+    /// All processes, by their number in the trace and the system's.
+    processes: Vec<(ProcessId, u32)>,
     termination: Termination,
 }
 
@@ -115,11 +120,12 @@ impl Running {
         let control = launch.control.clone();
         control.write_to(&segment.header().control, &launch.functions()?);
         let program = launch.command.first().cloned().unwrap_or_default();
-        let started = launch.start(&segment.path())?;
+        let started = SystemTime::now();
+        let child = launch.start(&segment.path())?;
         Ok(Running {
-            child: started.child,
-            rewritten: started.rewritten,
-            built_in: started.built_in,
+            child: child.child,
+            rewritten: child.rewritten,
+            built_in: child.built_in,
             program,
             decoder: Decoder::new(launch.basic_blocks, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
@@ -139,6 +145,8 @@ impl Running {
             unordered: Unordered::default(),
             control,
             remarks_collected: false,
+            started,
+            processes: Vec::new(),
             termination: Termination::default(),
         })
     }
@@ -236,6 +244,11 @@ impl Running {
     /// The next step after all blocks: remarks, then the program's end, then [`Step::End`].
     fn last_steps(&mut self) -> Step {
         if !std::mem::replace(&mut self.remarks_collected, true) {
+            for process in std::mem::take(&mut self.processes) {
+                let known = self.decoder.modules();
+                let made = generated_code::modules(process, known, self.started);
+                self.remarks.extend(made.into_iter().map(Event::Module));
+            }
             let counts = !self.consumer.is_damaged();
             let remarks = self.limiter.remarks(self.consumer.control(), counts);
             let within = self.unordered.within().unwrap_or(0);
@@ -591,6 +604,7 @@ impl Running {
     fn watch(&mut self, event: &Event) {
         if let Event::Process(process) = event {
             self.seen.processes += 1;
+            self.processes.push((process.id, process.pid));
             self.seen.instrumented |= process.instrumented;
             self.seen.names |= !process.instrumented;
             let replaced = self.consumer.replaced(process.pid, u32::from(process.id.0));

@@ -1185,3 +1185,58 @@ fn stubs_have_the_names_that_disassemblers_give() {
         "{contexts:?}"
     );
 }
+
+/// A run-time system that makes code says what it is called, for perf. Each of a thousand calls loads a
+/// number and its return address.
+#[test]
+fn generated_code_has_the_names_that_the_program_writes_down() {
+    let place = Place::new();
+    place.build("count/generated.c", &["-O1"]);
+    let map = |done: &Done| done.out.split(' ').next().unwrap().to_owned();
+    let rewriting = ["--capture", "rewriting", "--by", "function,line"];
+    let (done, json) = place.profile(&rewriting, &["./generated"]);
+    let _ = std::fs::remove_file(map(&done));
+    assert_eq!(json.accesses("function", "fetch"), 2000);
+    let lines = json.groups("line").into_iter();
+    let lines = lines.filter(|group| group.name.starts_with("b.js:12"));
+    assert_eq!(lines.map(|group| group.accesses).sum::<u64>(), 2000);
+    // A recorded run says which contents the file had.
+    let record = [
+        "record",
+        "-q",
+        "--capture",
+        "rewriting",
+        "-o",
+        "t.rltrace",
+        "--",
+        "./generated",
+    ];
+    let map = map(&place.run(&record).succeeds());
+    let analyze = || {
+        let words = [
+            "analyze",
+            "-q",
+            "-f",
+            "t.rltrace",
+            "-o",
+            "t",
+            "--by",
+            "function",
+            "--json",
+        ];
+        place.run(&[&words[..], &["t.json"]].concat()).succeeds();
+        place.json("t.json")
+    };
+    assert_eq!(analyze().accesses("function", "fetch"), 2000);
+    std::fs::write(&map, "1 2 something else\n").unwrap();
+    let other = analyze();
+    let _ = std::fs::remove_file(&map);
+    assert_eq!(other.accesses("function", "fetch"), 0);
+    assert!(other.warnings().contains(&"module-not-read".to_owned()));
+    let groups = other.groups("function");
+    let unnamed = groups.iter().find(|group| group.accesses == 2000);
+    assert!(
+        unnamed.is_some_and(|group| group.name.contains("generated code")),
+        "{groups:?}"
+    );
+}

@@ -6,7 +6,8 @@
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
 //! and [`read_object_file`] open files whose names come from a trace or a program, [`find_program`]
 //! finds one by its name, [`why_not_run`] is the message about one that is no
-//! program, and [`shell_words`] runs a script.
+//! program, and [`shell_words`] runs a script. [`PerfMap`] has the names of code that a program made
+//! while it ran.
 //! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal
 //! interrupts. [`text_of`], [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as
 //! text. [`console`] is what the command lines print, and [`listen_to_end_signals`] what asks them
@@ -30,6 +31,7 @@ mod interrupted;
 mod not_a_program;
 mod object_file;
 mod os_text;
+mod perf_map;
 mod regular_file;
 mod sync_ahead;
 mod unpack;
@@ -46,5 +48,6 @@ pub use interrupted::{lock_file, read_folder, retry_interrupted};
 pub use not_a_program::{other_processor, why_not_run};
 pub use object_file::read_object_file;
 pub use os_text::{path_of, text_of, text_of_bytes};
+pub use perf_map::PerfMap;
 pub use regular_file::open_regular_file;
 pub use unpack::Packing;

@@ -32,6 +32,7 @@ mod exact_names;
 mod exception_frames;
 mod folded;
 mod frames;
+mod generated;
 mod language;
 mod layouts;
 mod loader;

@@ -8,7 +8,7 @@ use reuselens_attribute::known_names::{file_name, is_system_module, run_time};
 use reuselens_attribute::{
     BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSource, Variable,
 };
-use reuselens_io::{path_of, read_object_file, text_of_bytes};
+use reuselens_io::{PerfMap, path_of, read_object_file, text_of_bytes};
 use reuselens_profile::{Frame, Warning};
 use reuselens_trace::{Kind, Module};
 use reuselens_units::Bytes;
@@ -29,8 +29,8 @@ use crate::symbol_names::{demangled, fortran_name, original};
 use crate::unread::Unread;
 use crate::wait_loops::WaitRule;
 use crate::{
-    bounds, commons, debug_names, frames, language, separate, statements, unnamed, unread,
-    wait_loops,
+    bounds, commons, debug_names, frames, generated, language, separate, statements, unnamed,
+    unread, wait_loops,
 };
 
 /// Reads names from the files that modules were mapped from. Opens each file once, at its first
@@ -41,6 +41,8 @@ use crate::{
 #[derive(Default)]
 pub struct Loader {
     files: HashMap<(String, Vec<u8>), Option<Opened>>,
+    /// The names of generated code.
+    generated: HashMap<(String, Vec<u8>), Option<PerfMap>>,
     unread: Vec<Unread>,
     ahead: Option<DebugAhead>,
     sources: Sources,
@@ -124,7 +126,25 @@ impl Loader {
         opened.map_or_else(Vec::new, |opened| opened.build_id.clone())
     }
 
+    /// The names of a module of generated code; `None` of other modules too.
+    fn generated(&mut self, module: &Module) -> Option<&PerfMap> {
+        if !module.is_generated_code() {
+            return None;
+        }
+        let key = (module.path.clone(), module.build_id.clone());
+        let unread = &mut self.unread;
+        let read = || {
+            let read = generated::read(module);
+            read.map_err(|cause| unread.push(Unread::new(module, cause)))
+                .ok()
+        };
+        self.generated.entry(key).or_insert_with(read).as_ref()
+    }
+
     fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
+        if module.is_generated_code() {
+            return None;
+        }
         let key = (module.path.clone(), module.build_id.clone());
         let (unread, ahead) = (&mut self.unread, &mut self.ahead);
         let open = || {
@@ -310,6 +330,9 @@ impl SymbolSource for Loader {
     }
 
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
+        if let Some(map) = self.generated(module) {
+            return generated::frame(map, address).into_iter().collect();
+        }
         if let Some(stub) = self.stub(module, address) {
             return vec![Frame {
                 function: stub.name,
@@ -342,6 +365,9 @@ impl SymbolSource for Loader {
     }
 
     fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
+        if let Some(map) = self.generated(module) {
+            return generated::function(map, address);
+        }
         if let Some(stub) = self.stub(module, address) {
             return Some(stub);
         }

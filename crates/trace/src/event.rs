@@ -51,6 +51,28 @@ pub struct Module {
     pub build_id: Vec<u8>,
 }
 
+/// What the path of a file with names of generated code begins and ends with; between them is the
+/// number of the process.
+const CODE_NAMES: (&str, &str) = ("/tmp/perf-", ".map");
+
+impl Module {
+    /// Where the process with this number writes down the names of code that it makes while it
+    /// runs, if its run-time system does (Node.js, Java, CPython): perf has it so.
+    pub fn path_of_generated_code(pid: u32) -> String {
+        let (begin, end) = CODE_NAMES;
+        format!("{begin}{pid}{end}")
+    }
+
+    /// Whether it is code that the program made while it ran. Its path is that of the file with the
+    /// names, its addresses are those in memory, and its build id says which contents it had.
+    pub fn is_generated_code(&self) -> bool {
+        let (begin, end) = CODE_NAMES;
+        let rest = self.path.strip_prefix(begin);
+        let number = rest.and_then(|rest| rest.strip_suffix(end));
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+}
+
 /// A thread started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
@@ -168,6 +190,27 @@ pub enum Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modules_of_generated_code_are_known_by_their_path() {
+        let is_generated = |path: &str| {
+            let module = Module {
+                path: path.to_owned(),
+                ..Module::default()
+            };
+            module.is_generated_code()
+        };
+        assert!(is_generated(&Module::path_of_generated_code(7)));
+        for other in [
+            "/tmp/perf-.map",
+            "/tmp/perf-1x.map",
+            "/tmp/x",
+            "perf-1.map",
+            "",
+        ] {
+            assert!(!is_generated(other), "{other}");
+        }
+    }
 
     #[test]
     fn the_note_on_the_order_of_threads_keeps_its_number() {
