@@ -1186,8 +1186,8 @@ fn stubs_have_the_names_that_disassemblers_give() {
     );
 }
 
-/// A run-time system that makes code says what it is called, for perf. Each of a thousand calls loads a
-/// number and its return address.
+/// A run-time system that makes code says what it is called, for perf. Each of a thousand calls
+/// loads a number and its return address.
 #[test]
 fn generated_code_has_the_names_that_the_program_writes_down() {
     let place = Place::new();

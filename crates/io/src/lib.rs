@@ -5,10 +5,9 @@
 //! complete. [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of
 //! variable length: both file formats of this project consist of these two. [`open_regular_file`]
 //! and [`read_object_file`] open files whose names come from a trace or a program, [`find_program`]
-//! finds one by its name, [`why_not_run`] is the message about one that is no
-//! program, and [`shell_words`] runs a script. [`PerfMap`] has the names of code that a program made
-//! while it ran.
-//! [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal
+//! finds one by its name, [`why_not_run`] is the message about one that is no program, and
+//! [`shell_words`] runs a script. [`PerfMap`] has the names of code that a program made while it
+//! ran. [`read_folder`], [`lock_file`] and [`retry_interrupted`] make calls again that a signal
 //! interrupts. [`text_of`], [`text_of_bytes`] and [`path_of`] keep names that are not UTF-8 as
 //! text. [`console`] is what the command lines print, and [`listen_to_end_signals`] what asks them
 //! to end.
