@@ -65,7 +65,7 @@ impl Attributor {
             Event::Thread(thread) => self.thread_began(thread),
             Event::ThreadEnded(thread) => self.thread_ended(*thread),
             Event::ProcessEnded(process, _) => self.process_ended(*process),
-            Event::Module(_) | Event::Burst(_) | Event::Note(_) => {}
+            Event::Module(_) | Event::Sampling(_) | Event::Note(_) => {}
         }
     }
 

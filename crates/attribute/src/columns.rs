@@ -1,6 +1,6 @@
 //! The output of an attributor: item accesses as columns.
 
-use reuselens_trace::{BasicBlock, Burst, Row};
+use reuselens_trace::{BasicBlock, Row};
 
 /// The object of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,9 +53,6 @@ pub struct Columns {
     /// there on, and the number of the first is free for another cell. Empty unless
     /// [`Options::merges`](crate::Options::merges) allows it.
     pub merged: Vec<(u32, u32)>,
-    /// A burst of a recording that begins with the first of these item accesses, after the merges.
-    /// Attributors leave it to whoever reads the trace.
-    pub burst: Option<Burst>,
 }
 
 impl Columns {
@@ -86,18 +83,11 @@ impl Columns {
         self.offsets.clear();
         self.basic_blocks.clear();
         self.merged.clear();
-        self.burst = None;
     }
 
-    /// Whether there is nothing to count, nothing to merge, and no burst begins.
+    /// Whether there is nothing to count and nothing to merge.
     pub fn has_nothing(&self) -> bool {
-        self.items.is_empty() && self.basic_blocks.is_empty() && !self.comes_first()
-    }
-
-    /// Whether all accesses before these must have been counted when these are: cells are merged,
-    /// or a burst begins.
-    pub fn comes_first(&self) -> bool {
-        !self.merged.is_empty() || self.burst.is_some()
+        self.items.is_empty() && self.basic_blocks.is_empty() && self.merged.is_empty()
     }
 
     /// Reserves memory for `count` more.

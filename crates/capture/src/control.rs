@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reuselens_units::grouped;
-use reuselens_wire::{Control, REGION_BYTES, Recording, Stratum};
+use reuselens_wire::{Control, REGION_BYTES, Recording};
 
 use crate::functions::FunctionPlace;
 
@@ -80,7 +80,8 @@ impl ControlOptions {
         self.is_active()
     }
 
-    /// A text for the head of reports about what is recorded; empty if everything is.
+    /// A text for the head of reports about what is recorded; empty if everything is. Of bursts of
+    /// strata a note says how much it was: `limiter`.
     pub(crate) fn describe(&self) -> String {
         let mut parts = Vec::new();
         match &self.regions {
@@ -100,12 +101,6 @@ impl ControlOptions {
             let (on, off) = (grouped(on), grouped(off));
             parts.push(format!(
                 "in bursts of {on} accesses with {off} left out between them"
-            ));
-        }
-        if self.strata.is_some() {
-            let beginning = grouped(Stratum::BEGINNING);
-            parts.push(format!(
-                "the first {beginning} accesses, and then in bursts, a twenty-fifth of the rest"
             ));
         }
         if parts.is_empty() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use object::Object as _;
 use reuselens_io::{path_of, read_object_file, text_of_bytes};
 use reuselens_trace::{
-    Block, Burst, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock,
+    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Sampling, Step, TemplateBlock,
     Templates, Thread, ThreadId,
 };
 use reuselens_wire::{Record, Stratum, WireKind, is_block_record};
@@ -54,8 +54,10 @@ pub struct Decoder {
     /// Whether everything is delivered as rows, because there were too many templates.
     without_templates: bool,
     basic_blocks: bool,
-    /// The first access of the last burst, if there was one.
-    burst: u64,
+    /// What the places of bursts come from, if bursts are recorded, and the first access of the
+    /// last part of one.
+    strata: Option<u64>,
+    part: u64,
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
     descriptors: BTreeMap<LoadedFile, Option<Arc<Descriptors>>>,
 }
@@ -72,11 +74,12 @@ struct LoadedFile {
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
-    /// A decoder that delivers basic blocks, or skips them. `segment` has the dictionary of block
-    /// records of rewritten code.
-    pub fn new(basic_blocks: bool, segment: Arc<Segment>) -> Decoder {
+    /// A decoder that delivers basic blocks, or skips them; `strata` as in the options of the
+    /// recording. `segment` has the dictionary of block records of rewritten code.
+    pub fn new(basic_blocks: bool, strata: Option<u64>, segment: Arc<Segment>) -> Decoder {
         Decoder {
             basic_blocks,
+            strata,
             block_records: BlockRecords::new(segment),
             ..Decoder::default()
         }
@@ -393,22 +396,29 @@ impl Decoder {
             let path = self.text()?;
             self.module(process, record.word0, low, high, path)
         } else if number == WireKind::Burst as u8 {
-            self.burst(record.word0).map(Event::Burst)
+            self.sampling(record.word0).map(Event::Sampling)
         } else {
             None
         }
     }
 
-    /// A burst, unless another thread has come to it, or to a later one, before.
-    fn burst(&mut self, begin: u64) -> Option<Burst> {
-        let stratum = Stratum::of(begin, 0).filter(|_| begin > self.burst)?;
-        self.burst = begin;
-        Some(Burst {
-            begin,
-            filling: stratum.filling(),
-            measured: stratum.measured(),
-            stratum: stratum.accesses,
-        })
+    /// The part of a burst that begins with this access, unless another thread has come to it, or
+    /// to a later one, before; or none of the bursts that were asked for has such a part.
+    fn sampling(&mut self, first: u64) -> Option<Sampling> {
+        let burst = Stratum::of(first)?.burst(self.strata?);
+        if first <= self.part {
+            return None;
+        }
+        let sampling = match first {
+            first if first == burst.begin => Sampling::Filling { first },
+            first if first == burst.measured => Sampling::Measured {
+                first,
+                stands_for: Stratum::STANDS_FOR,
+            },
+            _ => return None,
+        };
+        self.part = first;
+        Some(sampling)
     }
 
     /// The event of a module, unless the module is known already or is not a file.

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use reuselens_trace::{Block, Kind, Note};
+use reuselens_trace::{Block, Kind, Note, Sampling};
 use reuselens_units::{grouped, percent};
 use reuselens_wire::{Control, Recording, Stratum};
 
@@ -29,6 +29,8 @@ pub(crate) struct Limiter {
     opened: Option<Instant>,
     /// Accesses recorded so far.
     recorded: u64,
+    /// The first access of the last part of a burst.
+    part: u64,
     /// The limit that has stopped the recording.
     reached: Option<Limit>,
 }
@@ -40,6 +42,7 @@ impl Limiter {
             started: Instant::now(),
             opened: None,
             recorded: 0,
+            part: 0,
             reached: None,
         }
     }
@@ -135,7 +138,7 @@ impl Limiter {
         let entered = control.entered.load(Ordering::Relaxed);
         let mut remarks = Vec::new();
         if self.options.strata.is_some() {
-            remarks.extend(self.between_bursts(left_out).filter(|_| counts));
+            remarks.extend(self.between_bursts(control).filter(|_| counts));
         } else if self.options.leaves_out() && counts {
             remarks.push(self.left_out(left_out));
         }
@@ -155,34 +158,64 @@ impl Limiter {
         remarks
     }
 
-    /// What part of all accesses was recorded.
-    fn part(&self, left_out: u64) -> String {
-        let total = self.recorded.saturating_add(left_out);
-        let share = percent(self.recorded, total);
-        let (recorded, total) = (grouped(self.recorded), grouped(total));
-        let mut part = format!("{recorded} of {total} accesses were recorded ({share})");
+    /// What part of the run was recorded, if bursts of it were.
+    pub fn sampled(&self, control: &Control) -> Option<Sampling> {
+        self.options.strata?;
+        let recorded = self.recorded;
+        let left_out = control.left_out.load(Ordering::Relaxed);
+        let mut accesses = recorded.saturating_add(left_out);
         if self.reached.is_some() {
-            part.push_str(", and after the end of the recording nothing is counted");
+            // The program goes on, and is ahead of what is read: up to the end of the last stratum.
+            let position = control.position.load(Ordering::Relaxed);
+            let last = Stratum::of(self.part).map_or(recorded, |stratum| stratum.end());
+            accesses = accesses.min(position).min(last).max(recorded);
         }
-        part
+        Some(Sampling::Ended { recorded, accesses })
+    }
+
+    /// Takes note of a part of a burst, before the recording has stopped.
+    pub fn sampling(&mut self, sampling: Sampling) {
+        if self.is_stopped() {
+            return;
+        }
+        if let Sampling::Filling { first } | Sampling::Measured { first, .. } = sampling {
+            self.part = first;
+        }
     }
 
     /// Nothing if all accesses were recorded.
-    fn between_bursts(&self, left_out: u64) -> Option<Note> {
+    fn between_bursts(&self, control: &Control) -> Option<Note> {
+        let Some(Sampling::Ended { recorded, accesses }) = self.sampled(control) else {
+            return None;
+        };
+        let until = match self.reached {
+            Some(_) => " up to the end of the recording",
+            None => "",
+        };
         let message = format!(
-            "{}: the first {}, and then in bursts; all counts are estimates for the whole run, made from these",
-            self.part(left_out),
+            "{} of {} accesses{until} were recorded ({}): the first {}, and then in bursts; all counts are estimates \
+             for all of them",
+            grouped(recorded),
+            grouped(accesses),
+            percent(recorded, accesses),
             grouped(Stratum::BEGINNING)
         );
-        (left_out > 0).then(|| remark("left-out", message, ""))
+        (accesses > recorded).then(|| remark("left-out", message, ""))
     }
 
     fn left_out(&self, left_out: u64) -> Note {
+        let total = self.recorded.saturating_add(left_out);
+        let share = percent(self.recorded, total);
         let mut message = format!(
-            "{}, {} left out; what was in use before counts as a first touch where it is first seen",
-            self.part(left_out),
+            "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
+             touch where it is first seen",
+            grouped(self.recorded),
+            grouped(total),
             grouped(left_out)
         );
+        if self.reached.is_some() {
+            message.push_str("; after the end of the recording nothing is counted");
+        }
         let has_gaps = self.options.burst.is_some()
             || self.options.regions != Regions::Ignored
             || self.options.function.is_some();
@@ -315,6 +348,30 @@ mod tests {
             cut(&mut block, most);
             assert_eq!(block.len(), length, "{most}");
         }
+    }
+
+    #[test]
+    fn of_a_stopped_run_what_came_before_is_told() {
+        let control = Control::new();
+        let options = ControlOptions {
+            max_accesses: Some(2),
+            strata: Some(1),
+            ..ControlOptions::default()
+        };
+        let mut limiter = Limiter::new(&options);
+        let first = 9 << 18;
+        limiter.sampling(Sampling::Filling { first });
+        let mut block = block(&[Kind::Load, Kind::Store, Kind::Load]);
+        assert!(limiter.keep(&mut block, &control));
+        // The program is ahead.
+        limiter.sampling(Sampling::Filling { first: 99 << 18 });
+        control.position.store(1 << 30, Ordering::Relaxed);
+        control.left_out.store(1 << 30, Ordering::Relaxed);
+        let (recorded, accesses) = (2, 10 << 18);
+        let expected = Sampling::Ended { recorded, accesses };
+        assert_eq!(limiter.sampled(&control), Some(expected));
+        let remark = &limiter.remarks(&control, true)[0].message;
+        assert!(remark.contains("2 of 2,621,440 accesses up to the end of the recording"));
     }
 
     #[test]

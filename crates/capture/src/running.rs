@@ -127,7 +127,7 @@ impl Running {
             rewritten: child.rewritten,
             built_in: child.built_in,
             program,
-            decoder: Decoder::new(launch.basic_blocks, Arc::clone(&segment)),
+            decoder: Decoder::new(launch.basic_blocks, control.strata, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
             unfinished: VecDeque::new(),
             remarks: VecDeque::new(),
@@ -249,6 +249,8 @@ impl Running {
                 let made = generated_code::modules(process, known, self.started);
                 self.remarks.extend(made.into_iter().map(Event::Module));
             }
+            let sampled = self.limiter.sampled(self.consumer.control());
+            self.remarks.extend(sampled.map(Event::Sampling));
             let counts = !self.consumer.is_damaged();
             let remarks = self.limiter.remarks(self.consumer.control(), counts);
             let within = self.unordered.within().unwrap_or(0);
@@ -609,6 +611,9 @@ impl Running {
             self.seen.names |= !process.instrumented;
             let replaced = self.consumer.replaced(process.pid, u32::from(process.id.0));
             self.unfinished.extend(replaced);
+        }
+        if let Event::Sampling(sampling) = event {
+            self.limiter.sampling(*sampling);
         }
         if let Event::Module(module) = event {
             self.cuda.add(&module.path);

@@ -56,6 +56,7 @@ fn miss_ratios_are_within_their_bounds() {
         assert_eq!(done.out, quick_done.out, "the program does what it did");
         let [part, all] = recorded(&quick);
         assert!(part < all / 3, "{part} of {all}");
+        assert_eq!(quick.number("references"), all);
         // Items are touched as often as accesses are made, or a little more often.
         let (accesses, estimated) = (exact.number("accesses"), quick.number("accesses"));
         assert!(all.abs_diff(accesses) * 50 < accesses, "{all}, {accesses}");
@@ -64,7 +65,9 @@ fn miss_ratios_are_within_their_bounds() {
             let error = miss_ratio(&quick, *size) - miss_ratio(&exact, *size);
             error.abs() > half_width(&quick, *size)
         });
-        assert_eq!(off.count(), 0, "{options:?} {program:?}");
+        // Each bound holds in 95 of 100 cases, and the order of threads is chance.
+        let off: Vec<u64> = off.collect();
+        assert!(off.len() < 3, "{options:?} {program:?}: {off:?}");
         // Near distances are known better than the bound says, and whose they are.
         for name in ["some", "little"] {
             let share = |json: &Json| json.object(name) as f64 / json.number("accesses") as f64;
@@ -107,7 +110,6 @@ fn what_needs_every_access_is_refused() {
         &["--sample", "1%"],
         &["--engine", "counting"],
         &["--sharing", "private"],
-        &["--kind", "loads"],
         &["--elements"],
     ] {
         let words = [&["profile", "--quick"], options, &["--", "true"]].concat();
@@ -118,8 +120,34 @@ fn what_needs_every_access_is_refused() {
         let words = [&["profile", "--quick"], other, &["--", "true"]].concat();
         place.run(&words).fails(2).says(&["cannot be used with"]);
     }
-    // Limits go with it.
-    let (_, json) = place.profile(&["--quick", "--max-accesses", "1000"], &["true"]);
-    // Some of them touch two lines.
+}
+
+/// A limit ends the run, as far as the report goes: what is said is said of what came before.
+#[test]
+fn limits_cut_the_run() {
+    let place = place();
+    let (_, json) = quick(&place, &["--max-accesses", "1000"], &["./spells"]);
+    assert_eq!(json.0["exact"], true);
     assert!((1000..1100).contains(&json.number("accesses")));
+    let options = ["--capture", "rewriting", "--max-accesses", "2200000"];
+    let (_, json) = quick(&place, &options, &["./spells"]);
+    let [part, all] = recorded(&json);
+    assert_eq!(part, 2_200_000);
+    // Of each stratum of 262,144 accesses, 10,240 are recorded.
+    let more = (part - (1 << 21)) / 10_240 * (1 << 18);
+    assert!(all.abs_diff((1 << 21) + more) <= 2 << 18, "{all}");
+    assert!(json.number("accesses").abs_diff(all) < all / 10);
+}
+
+#[test]
+fn what_is_counted_can_be_chosen() {
+    let place = place();
+    let options = ["--capture", "rewriting", "--kind", "stores"];
+    let (_, exact) = place.profile(&options, &["./spells"]);
+    let (_, quick) = quick(&place, &options, &["./spells"]);
+    let (accesses, estimated) = (exact.number("accesses"), quick.number("accesses"));
+    assert!(
+        estimated.abs_diff(accesses) * 10 < accesses,
+        "{estimated}, {accesses}"
+    );
 }

@@ -76,7 +76,7 @@ pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     while at < end && !is_direct(thread, control) {
         let phase = thread.gate.phase(control);
         let changes = phase.recorded != thread.gate.was_recorded();
-        if changes || thread.gate.begins_burst(phase) {
+        if changes || thread.gate.begins_part(phase) {
             return at;
         }
         let expected = if phase.recorded {

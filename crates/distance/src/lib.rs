@@ -45,8 +45,8 @@ pub use counting::{CountingTree, Expected, LookupBound};
 pub use engine::Engine;
 pub use previous::{Previous, PreviousAccess};
 pub use sampled::{
-    BoundedPoint, BurstEstimate, BurstSampler, Certainty, Estimate, ItemSample, MeasuredAccess,
-    RecordedBurst, SampleOptions, SamplePart, SampleSource, Sampler, Samples, StandsFor,
+    AccessesFor, BoundedPoint, BurstEstimate, BurstSampler, Estimate, ItemSample, MeasuredAccess,
+    Precision, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };
 pub use shard::{Recency, Shard};
 pub use simd::Simd;

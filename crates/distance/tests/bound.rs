@@ -6,7 +6,7 @@ mod streams;
 
 use exact::exact_misses;
 use reuselens_distance::generate::Random;
-use reuselens_distance::{BoundedPoint, BurstEstimate, BurstSampler, RecordedBurst};
+use reuselens_distance::{BoundedPoint, BurstEstimate, BurstSampler};
 use reuselens_distance::{SampleOptions, Sampler};
 
 const ACCESSES: usize = 100_000;
@@ -95,21 +95,20 @@ fn the_bound_holds_on_streams_of_all_kinds_and_is_of_use() {
 fn recorded_in_bursts(items: &[u64], strata: usize, seed: u64) -> BurstEstimate {
     let (mut sampler, mut random) = (BurstSampler::new(), Random::new(seed));
     let stratum = items.len() / strata;
-    let (measured, filling) = (stratum / 16, stratum / 64);
+    let (measured, filling) = (stratum / 32, stratum / 64 * 3);
     let (beginning, rest) = items.split_at(stratum);
     sampler.process(beginning);
     for stratum in rest.chunks_exact(stratum) {
         let room = stratum.len() - measured - filling + 1;
         let begin = random.below(room as u64) as usize;
-        sampler.begin_burst(RecordedBurst {
-            filling: filling as u64,
-            share: 16,
-        });
-        for column in stratum[begin..begin + filling + measured].chunks(1000) {
-            sampler.process(column);
-        }
+        let (filling, measured) = stratum[begin..begin + filling + measured].split_at(filling);
+        sampler.fill();
+        sampler.process(filling);
+        sampler.measure(32);
+        sampler.process(measured);
     }
-    sampler.finish()
+    let recorded = beginning.len() + (strata - 1) * (measured + filling);
+    sampler.finish((items.len() - recorded) as u64)
 }
 
 #[test]

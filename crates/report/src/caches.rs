@@ -99,14 +99,32 @@ impl Level {
         Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
     }
 
-    /// Its miss ratio as fully associative, with the bound on its error if it is an estimate.
+    /// Its miss ratio as fully associative, with the bound on its error if it is an estimate; where
+    /// that is wider than the ratio, the most that it may be.
     pub(crate) fn miss_ratio(&self, profile: &Profile) -> String {
         let histogram = &profile.histogram;
-        let ratio = percent(histogram.misses(self.items), histogram.accesses());
-        match &profile.method.error_bounds {
-            Some(curve) => format!("{ratio} ±{}", ratio_percent(curve.half_width(self.items))),
-            None => ratio,
+        let misses = histogram.misses(self.items);
+        let ratio = percent(misses, histogram.accesses());
+        let Some(curve) = &profile.method.error_bounds else {
+            return ratio;
+        };
+        let half = curve.half_width(self.items);
+        if self.is_known(profile) {
+            return format!("{ratio} ±{}", ratio_percent(half));
         }
+        let most = misses as f64 / histogram.accesses().max(1) as f64 + half;
+        format!("at most {}", ratio_percent(most.min(1.0)))
+    }
+
+    /// Whether its miss ratio is exact, or its error is less than itself. Who misses in a cache of
+    /// which that is not so is not known.
+    pub(crate) fn is_known(&self, profile: &Profile) -> bool {
+        let Some(curve) = &profile.method.error_bounds else {
+            return true;
+        };
+        let histogram = &profile.histogram;
+        let half = curve.half_width(self.items) * histogram.accesses() as f64;
+        half <= histogram.misses(self.items) as f64
     }
 
     /// The misses of all accesses with its sets, if it has some: those that were counted, otherwise
@@ -232,7 +250,7 @@ pub(crate) fn chosen_within(
 /// The misses of reuses, where they matter.
 fn noticed(profile: &Profile, level: &Level) -> u64 {
     let reuses = reuses_missed(profile, level);
-    if is_noticeable(profile, reuses) {
+    if is_noticeable(profile, reuses) && level.is_known(profile) {
         reuses
     } else {
         0
@@ -243,8 +261,9 @@ fn noticed(profile: &Profile, level: &Level) -> u64 {
 /// or saves the most time; else the one for the first.
 pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<CacheSize>) -> Level {
     let changed = |level: &Level| {
+        let are_known = level.is_known(before) && level.is_known(after);
         let [before, after] = compared(level, before, after);
-        before.abs_diff(after)
+        if are_known { before.abs_diff(after) } else { 0 }
     };
     let reach = reach([before, after]);
     let levels = levels_within(before, reach);

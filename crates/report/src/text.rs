@@ -9,7 +9,7 @@ mod visits;
 
 use std::fmt::Write;
 
-use reuselens_profile::{CacheSize, Dimension, Profile, Warning};
+use reuselens_profile::{CacheSize, Dimension, Method, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
@@ -159,7 +159,9 @@ fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
         let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, &text));
         return;
     }
-    let all = count(profile.histogram.accesses());
+    let is_estimate = !profile.method.exact && profile.method.engine == Method::BURSTS;
+    let about = if is_estimate { "about " } else { "" };
+    let all = format!("{about}{}", count(profile.histogram.accesses()));
     let (what, cold) = (accesses(profile), first_touches(profile));
     let fits = format!("{all} {what}; {cold}.").chars().count() <= width;
     // The count is coloured after the lines are broken: colours have no columns.

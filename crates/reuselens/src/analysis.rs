@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens_attribute::Columns;
+use reuselens_attribute::{Columns, DataFilter, Kinds};
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_locality::{ExactHistogram, KeyedHistograms};
@@ -175,8 +175,12 @@ pub(crate) fn profile(
     profile.method.error_bounds = counted.error_bounds;
     profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
-    if let Some(recorded) = counted.more.recorded {
-        profile.references = in_proportion(profile.references, &profile.histogram, recorded);
+    if let Some(run) = counted.more.sampled {
+        let is_plain = options.kinds == Kinds::All && options.data == DataFilter::All;
+        profile.references = match is_plain {
+            true => run.accesses,
+            false => in_proportion(profile.references, &profile.histogram, run.items),
+        };
     }
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
@@ -213,11 +217,11 @@ pub(crate) fn profile(
     uncounted.counted(keyed.iter(), |element| elements.take(element))
 }
 
-/// How many accesses of the program there are for the item accesses of a histogram, where there are
-/// so many `references` for those that were `recorded`.
-fn in_proportion(references: u64, all: &ExactHistogram, recorded: u64) -> u64 {
+/// How many accesses there are for the item accesses of a histogram, where there are so many
+/// `references` for the `items` that were seen.
+fn in_proportion(references: u64, all: &ExactHistogram, items: u64) -> u64 {
     let scaled = u128::from(references) * u128::from(all.accesses());
-    u64::try_from(scaled / u128::from(recorded.max(1))).unwrap_or(u64::MAX)
+    u64::try_from(scaled / u128::from(items.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Warns that there are no accesses, unless it is known already why.
@@ -422,9 +426,9 @@ impl Analysis {
                 Ok(Step::Event(event)) => {
                     match event {
                         Event::ThreadEnded(thread) => self.counts.thread_ended(thread),
-                        Event::Burst(burst) => {
+                        Event::Sampling(sampling) => {
                             self.count_gathered();
-                            self.gathered.burst = Some(burst);
+                            self.counts.sampling(sampling);
                         }
                         _ => {}
                     }

@@ -270,7 +270,7 @@ pub(super) fn event_len(event: &Event) -> usize {
         Event::Module(module) => module.path.len() + module.build_id.len(),
         Event::Thread(thread) => thread.name.len(),
         Event::Note(note) => note.code.len() + note.message.len() + note.hint.len(),
-        Event::ProcessEnded(..) | Event::ThreadEnded(_) | Event::Burst(_) => 0,
+        Event::ProcessEnded(..) | Event::ThreadEnded(_) | Event::Sampling(_) => 0,
     };
     texts + NUMBERS
 }

@@ -5,7 +5,7 @@
 
 use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
 use reuselens_trace::{
-    Burst, Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
+    Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Sampling, Thread, ThreadId,
 };
 
 // Tags 0 and 18 are blocks: see `encode`.
@@ -15,7 +15,9 @@ const MODULE: u8 = 3;
 const THREAD: u8 = 4;
 const THREAD_ENDED: u8 = 5;
 const NOTE: u8 = 6;
-const BURST: u8 = 7;
+const FILLING: u8 = 7;
+const MEASURED: u8 = 8;
+const ENDED: u8 = 9;
 
 /// Appends an event, with its tag.
 pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
@@ -28,12 +30,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
             out.push(THREAD_ENDED);
             varint::put(out, thread.0.into());
         }
-        Event::Burst(burst) => {
-            out.push(BURST);
-            for number in [burst.begin, burst.filling, burst.measured, burst.stratum] {
-                varint::put(out, number);
-            }
-        }
+        Event::Sampling(sampling) => put_sampling(out, *sampling),
         Event::Note(note) => {
             out.push(NOTE);
             put_bytes(out, note.code.as_bytes());
@@ -54,11 +51,16 @@ pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
         MODULE => Event::Module(module(from)?),
         THREAD => Event::Thread(thread(from)?),
         THREAD_ENDED => Event::ThreadEnded(ThreadId(from.small()?)),
-        BURST => Event::Burst(Burst {
-            begin: from.number()?,
-            filling: from.number()?,
-            measured: from.number()?,
-            stratum: from.number()?,
+        FILLING => Event::Sampling(Sampling::Filling {
+            first: from.number()?,
+        }),
+        MEASURED => Event::Sampling(Sampling::Measured {
+            first: from.number()?,
+            stands_for: from.number()?,
+        }),
+        ENDED => Event::Sampling(Sampling::Ended {
+            recorded: from.number()?,
+            accesses: from.number()?,
         }),
         NOTE => Event::Note(Note {
             code: from.text()?,
@@ -71,6 +73,18 @@ pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
             ));
         }
     })
+}
+
+fn put_sampling(out: &mut Vec<u8>, sampling: Sampling) {
+    let (tag, numbers) = match sampling {
+        Sampling::Filling { first } => (FILLING, vec![first]),
+        Sampling::Measured { first, stands_for } => (MEASURED, vec![first, stands_for]),
+        Sampling::Ended { recorded, accesses } => (ENDED, vec![recorded, accesses]),
+    };
+    out.push(tag);
+    for number in numbers {
+        varint::put(out, number);
+    }
 }
 
 fn put_process(out: &mut Vec<u8>, process: &Process) {

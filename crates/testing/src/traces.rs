@@ -11,8 +11,8 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Writer};
 use reuselens_trace::{
-    Block, Burst, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
-    RepeatExpander, Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
+    Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, RepeatExpander,
+    Row, Sampling, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
 };
 
 /// A block or an event.
@@ -189,12 +189,13 @@ pub fn event() -> impl Strategy<Value = Event> {
         module_event(),
         thread_event(),
         any::<u32>().prop_map(|id| Event::ThreadEnded(ThreadId(id))),
-        any::<[u64; 4]>().prop_map(|[begin, filling, measured, stratum]| Event::Burst(Burst {
-            begin,
-            filling,
-            measured,
-            stratum
-        })),
+        any::<u64>().prop_map(|first| Event::Sampling(Sampling::Filling { first })),
+        any::<[u64; 2]>().prop_map(|[first, stands_for]| {
+            Event::Sampling(Sampling::Measured { first, stands_for })
+        }),
+        any::<[u64; 2]>().prop_map(|[recorded, accesses]| {
+            Event::Sampling(Sampling::Ended { recorded, accesses })
+        }),
         (text(), text(), text()).prop_map(|(code, message, hint)| Event::Note(Note {
             code,
             message,

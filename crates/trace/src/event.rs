@@ -153,18 +153,31 @@ impl Note {
     }
 }
 
-/// Of a stretch of a run's accesses, its stratum, a part was recorded: this burst of consecutive
-/// ones. What was between it and the accesses recorded before it was left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Burst {
-    /// The number of its first access in the run.
-    pub begin: u64,
-    /// Its first accesses, which are recorded so that those after them can be measured.
-    pub filling: u64,
-    /// Its other accesses.
-    pub measured: u64,
-    /// All accesses of the stratum.
-    pub stratum: u64,
+/// How a run was sampled of which bursts were recorded, one of each stratum of its accesses. Before
+/// the first burst, all accesses were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// The accesses from here on, of all threads, are the begin of a burst: they are recorded so
+    /// that those after them can be measured. What was between them and the accesses recorded
+    /// before was left out.
+    Filling {
+        /// The number of the first of them in the run.
+        first: u64,
+    },
+    /// Those from here on are the other accesses of the burst.
+    Measured {
+        /// The number of the first of them in the run.
+        first: u64,
+        /// How many accesses of the run each of them stands for.
+        stands_for: u64,
+    },
+    /// The run has ended, or its recording has.
+    Ended {
+        /// The accesses that were recorded.
+        recorded: u64,
+        /// Those that were made until then.
+        accesses: u64,
+    },
 }
 
 /// An event between blocks.
@@ -180,9 +193,8 @@ pub enum Event {
     Thread(Thread),
     /// A thread ended.
     ThreadEnded(ThreadId),
-    /// The accesses from here on, of all threads, are in this burst, up to the next event of this
-    /// kind. Before the first, all accesses were recorded.
-    Burst(Burst),
+    /// How the run was sampled, if it was.
+    Sampling(Sampling),
     /// Something to tell the reader of the report.
     Note(Note),
 }

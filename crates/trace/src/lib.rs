@@ -31,7 +31,7 @@ pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
 pub use confidence::Confidence;
 pub use event::{
-    Burst, Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
+    Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Sampling, Thread, ThreadId,
 };
 pub use item_batch::{ItemBatch, ItemProjection};
 pub use repeats::{Repeat, RepeatExpander, RepeatOf, RepeatTemplate, Repeats};

@@ -64,8 +64,9 @@ pub struct Claim {
     pub recorded: bool,
     /// How many they are: 1 to 4096.
     pub count: u64,
-    /// The first number of the burst that they are in, if a stratum has it; else 0.
-    pub burst: u64,
+    /// The first number of the part of a stratum's burst that they are in, its filling or its
+    /// measured one; 0 if they are in none.
+    pub part: u64,
 }
 
 /// What the schedule says from an access number on.
@@ -74,7 +75,7 @@ struct Scheduled {
     /// The first later number for which that changes.
     until: u64,
     /// As in [`Claim`].
-    burst: u64,
+    part: u64,
 }
 
 /// What is to be recorded. If all bytes are zero: everything.
@@ -164,7 +165,7 @@ impl Control {
             let Scheduled {
                 recorded,
                 until,
-                burst,
+                part,
             } = self.scheduled(at);
             // At least 1: at u64::MAX there is no number left, and yet the claimer must go on.
             let count = until.saturating_sub(at).clamp(1, CLAIM);
@@ -175,7 +176,7 @@ impl Control {
                     return Claim {
                         recorded,
                         count,
-                        burst,
+                        part,
                     };
                 }
                 Err(now) => at = now,
@@ -188,17 +189,24 @@ impl Control {
         let plain = |recorded, until| Scheduled {
             recorded,
             until,
-            burst: 0,
+            part: 0,
         };
         if self.strata.load(Ordering::Relaxed) != 0 {
-            return match Stratum::of(at, self.seed.load(Ordering::Relaxed)) {
-                None => plain(true, Stratum::BEGINNING),
-                Some(stratum) if at < stratum.burst => plain(false, stratum.burst),
-                Some(stratum) if at < stratum.burst_end() => Scheduled {
-                    burst: stratum.burst,
-                    ..plain(true, stratum.burst_end())
+            let Some(stratum) = Stratum::of(at) else {
+                return plain(true, Stratum::BEGINNING);
+            };
+            let burst = stratum.burst(self.seed.load(Ordering::Relaxed));
+            let parts = [(burst.begin, burst.measured), (burst.measured, burst.end)];
+            let part = parts
+                .into_iter()
+                .find(|(from, to)| (*from..*to).contains(&at));
+            return match part {
+                Some((part, until)) => Scheduled {
+                    part,
+                    ..plain(true, until)
                 },
-                Some(stratum) => plain(false, stratum.end()),
+                None if at < burst.begin => plain(false, burst.begin),
+                None => plain(false, stratum.end()),
             };
         }
         let after = self.after.load(Ordering::Relaxed);
@@ -251,17 +259,18 @@ mod tests {
             let from = control.position.load(Ordering::Relaxed);
             let claim = control.claim();
             if claim.recorded {
-                recorded.push((from, claim.count, claim.burst));
+                recorded.push((from, claim.count, claim.part));
             }
         }
-        let sum = |wanted: &dyn Fn(u64) -> bool| {
-            let of = recorded.iter().filter(|(_, _, burst)| wanted(*burst));
-            of.map(|(_, count, _)| count).sum::<u64>()
+        let sum = |part: u64| {
+            let of = recorded.iter().filter(|claim| claim.2 == part);
+            of.map(|claim| claim.1).sum::<u64>()
         };
-        assert_eq!(sum(&|burst| burst == 0), Stratum::BEGINNING);
-        for stratum in (8..16).map(|number| Stratum::of(number << 18, 3).unwrap()) {
-            let of_burst = stratum.filling() + stratum.measured();
-            assert_eq!(sum(&|burst| burst == stratum.burst), of_burst);
+        assert_eq!(sum(0), Stratum::BEGINNING);
+        for stratum in (8..16).map(|number| Stratum::of(number << 18).unwrap()) {
+            let burst = stratum.burst(3);
+            assert_eq!(sum(burst.begin), burst.measured - burst.begin);
+            assert_eq!(sum(burst.measured), burst.end - burst.measured);
         }
     }
 

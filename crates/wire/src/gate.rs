@@ -11,7 +11,8 @@
 //! passed on, whose reader must know the function, or until the function's exit cancels its entry.
 //!
 //! Where a burst of each stratum is recorded, a record that says so is passed on before the first
-//! of a burst's accesses ([`WireKind::Burst`]).
+//! access of each part of a burst ([`WireKind::Burst`]). A thread that sleeps with numbers claimed
+//! makes these accesses later: then they are in the part that is on, for its reader.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -52,11 +53,14 @@ pub struct Gate {
     budget: u64,
     /// Not 0 if the accesses with these numbers are recorded.
     claimed: u64,
-    /// The bursts of strata ([`Claim::burst`](crate::Claim::burst)) that the numbers are in, that
-    /// the last recorded access is in, and that the reader was told of last.
-    claimed_burst: u64,
-    burst: u64,
-    told: u64,
+    /// The part of a burst ([`Claim::part`](crate::Claim::part)) that these numbers are in. They
+    /// may be claimed before the access comes that uses the first of them, so it is not yet:
+    claimed_part: u64,
+    /// the part that the last recorded access is in. What is passed on in between (allocations) is
+    /// still before it.
+    part: u64,
+    /// The part that was announced last.
+    announced: u64,
     /// Not 0 if the last access was recorded.
     on: u64,
     /// Accesses left out that are not yet added to [`Control::left_out`].
@@ -100,9 +104,9 @@ impl Gate {
             own_exits: 0,
             budget: 0,
             claimed: 0,
-            claimed_burst: 0,
-            burst: 0,
-            told: 0,
+            claimed_part: 0,
+            part: 0,
+            announced: 0,
             on: 0,
             left_out: 0,
             ranges: [Range { low: 0, high: 0 }; FUNCTIONS],
@@ -211,15 +215,14 @@ impl Gate {
         if self.budget == 0 {
             let claim = control.claim();
             (self.claimed, self.budget) = (u64::from(claim.recorded), claim.count);
-            self.claimed_burst = claim.burst;
+            self.claimed_part = claim.part;
         }
     }
 
-    /// Whether the reader must be told of the burst that these accesses are in, before the first of
-    /// them.
+    /// Whether the part of a burst that these accesses are in must be announced before them.
     #[inline]
-    pub fn begins_burst(&self, phase: Phase) -> bool {
-        phase.recorded && self.claimed_burst != self.told
+    pub fn begins_part(&self, phase: Phase) -> bool {
+        phase.recorded && self.claimed_part != self.announced
     }
 
     /// Decides about the next accesses. Returns whether they are recorded, and how many of `wanted`
@@ -233,7 +236,7 @@ impl Gate {
             granted = wanted.min(self.budget);
             self.budget -= granted;
             if on {
-                self.burst = self.claimed_burst;
+                self.part = self.claimed_part;
             }
         }
         self.on = u64::from(on);
@@ -289,11 +292,11 @@ impl Gate {
     }
 
     /// Passes on the waiting function entries, so that the reader knows which function the records
-    /// after them belong to, after a record of the burst that these are in.
+    /// after them belong to, after the record of the part of a burst that begins with these.
     pub fn flush(&mut self, out: &mut impl FnMut(&[Record])) {
-        if self.burst != self.told {
-            self.told = self.burst;
-            out(&[Record::new(WireKind::Burst, 0, 0, self.burst)]);
+        if self.part != self.announced {
+            self.announced = self.part;
+            out(&[Record::new(WireKind::Burst, 0, 0, self.part)]);
         }
         let waiting = core::mem::take(&mut self.entries_waiting) as usize;
         if waiting != 0 {
@@ -317,7 +320,7 @@ impl Gate {
             let from = at;
             let (keep, count) = self.next(control, stack_high, &records[from..]);
             at += count;
-            let flush = (self.entries_waiting != 0 || self.burst != self.told) && keep;
+            let flush = (self.entries_waiting != 0 || self.part != self.announced) && keep;
             if flush || !keep {
                 if kept < from {
                     out(&records[kept..from]);

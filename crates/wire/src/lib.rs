@@ -73,5 +73,5 @@ pub use record::{
 };
 pub use restriction::{Restriction, filters, restriction};
 pub use space::{Limits, UNLIMITED, outer_limits};
-pub use strata::Stratum;
+pub use strata::{BurstPlace, Stratum};
 pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

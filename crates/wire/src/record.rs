@@ -65,8 +65,8 @@ pub enum WireKind {
     Module = 67,
     /// The thread has a new name; operands: its length, then the name.
     ThreadName = 68,
-    /// The accesses of the thread from here on are in the burst of a stratum; word 0 = number of
-    /// the burst's first access.
+    /// The accesses of the thread from here on are in a part of a stratum's burst; word 0 =
+    /// number of the part's first access.
     Burst = 69,
 }
 

@@ -3,9 +3,9 @@
 //!
 //! A run's length is not known before its end, so strata grow with it: an octave of access numbers
 //! has 64 of them. A short run has short ones, and a long one has bursts as long as it needs to
-//! tell the distances of large caches. Of a burst the first fifth fills the cache; the others are
-//! measured, and each of them stands for [`Stratum::SHARE`] accesses. So a twenty-fifth of a long
-//! run is recorded.
+//! tell the distances of large caches. Three fifths of a burst fill the cache; the others are
+//! measured, and each of them stands for [`Stratum::STANDS_FOR`] accesses. So a twenty-fifth of a
+//! long run is recorded.
 //!
 //! ```text
 //! numbers  0        BEGINNING          2^22             2^23
@@ -15,60 +15,65 @@
 
 /// log2 of the strata in an octave of access numbers.
 const STRATA_IN_OCTAVE: u32 = 6;
-/// log2 of the accesses of the shortest strata. Their bursts are longer than what a thread claims
-/// at once.
-const SHORTEST: u32 = 18;
+/// log2 of the accesses of the shortest strata. Both parts of their bursts are at least as long as
+/// what a thread claims at once.
+const SHORTEST_BITS: u32 = 18;
 
-/// Accesses of a run, with consecutive numbers, and the burst of them that is recorded.
+/// Accesses of a run, with consecutive numbers, of which a burst is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stratum {
     /// Number of its first access.
     pub begin: u64,
     /// How many accesses it has.
     pub accesses: u64,
-    /// Number of the first access of its burst.
-    pub burst: u64,
+}
+
+/// The numbers of a burst: its first access, the first that is measured, and the first after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstPlace {
+    /// From here on accesses fill the cache.
+    pub begin: u64,
+    /// From here on they are measured.
+    pub measured: u64,
+    /// The first number after it.
+    pub end: u64,
 }
 
 impl Stratum {
     /// So many accesses at the beginning are all recorded: a short run is measured exactly.
     pub const BEGINNING: u64 = 1 << 21;
-    /// Accesses of a stratum for each that is measured in its burst.
-    pub const SHARE: u64 = 32;
+    /// The accesses of a stratum for each that is measured in its burst.
+    pub const STANDS_FOR: u64 = 64;
 
-    /// The stratum of access number `at`, where `seed` is what chance comes from; `None` in the
-    /// beginning, which is recorded as a whole.
-    pub const fn of(at: u64, seed: u64) -> Option<Stratum> {
+    /// The stratum of access number `at`; `None` in the beginning, which is recorded as a whole.
+    pub const fn of(at: u64) -> Option<Stratum> {
         if at < Self::BEGINNING {
             return None;
         }
-        let octave = at.ilog2();
-        let bits = octave.saturating_sub(STRATA_IN_OCTAVE);
-        let bits = if bits < SHORTEST { SHORTEST } else { bits };
-        let mut stratum = Stratum {
+        let bits = at.ilog2().saturating_sub(STRATA_IN_OCTAVE);
+        let bits = if bits < SHORTEST_BITS {
+            SHORTEST_BITS
+        } else {
+            bits
+        };
+        Some(Stratum {
             begin: at >> bits << bits,
             accesses: 1 << bits,
-            burst: 0,
-        };
-        let room = stratum.accesses - stratum.filling() - stratum.measured() + 1;
+        })
+    }
+
+    /// Its burst, at a place that comes from `seed`.
+    pub const fn burst(&self, seed: u64) -> BurstPlace {
+        let measured = self.accesses / Self::STANDS_FOR;
+        let filling = measured / 2 * 3;
+        let room = self.accesses - filling - measured + 1;
         // The remainder of so large a number is as good as even.
-        stratum.burst = stratum.begin + mixed(stratum.begin ^ mixed(seed)) % room;
-        Some(stratum)
-    }
-
-    /// Accesses of its burst that only fill the cache: the first ones.
-    pub const fn filling(&self) -> u64 {
-        self.measured() / 4
-    }
-
-    /// Accesses of its burst that are measured: the others.
-    pub const fn measured(&self) -> u64 {
-        self.accesses / Self::SHARE
-    }
-
-    /// The first number after its burst.
-    pub const fn burst_end(&self) -> u64 {
-        self.burst.saturating_add(self.filling() + self.measured())
+        let begin = self.begin + mixed(self.begin ^ mixed(seed)) % room;
+        BurstPlace {
+            begin,
+            measured: begin + filling,
+            end: begin + filling + measured,
+        }
     }
 
     /// The first number after it.
@@ -91,14 +96,16 @@ mod tests {
 
     #[test]
     fn strata_tile_the_numbers_and_hold_their_bursts() {
-        assert_eq!(Stratum::of(Stratum::BEGINNING - 1, 7), None);
+        assert_eq!(Stratum::of(Stratum::BEGINNING - 1), None);
         let (mut at, mut count) = (Stratum::BEGINNING, 0);
         while at < 1 << 40 {
-            let stratum = Stratum::of(at, 7).unwrap();
-            assert_eq!((stratum.begin, at), (at, stratum.begin));
-            assert!(stratum.begin <= stratum.burst && stratum.burst_end() <= stratum.end());
-            assert_eq!(Stratum::of(stratum.end() - 1, 7), Some(stratum));
-            assert_eq!(stratum.measured() * Stratum::SHARE, stratum.accesses);
+            let stratum = Stratum::of(at).unwrap();
+            let burst = stratum.burst(7);
+            assert_eq!(stratum.begin, at);
+            assert!(stratum.begin <= burst.begin && burst.end <= stratum.end());
+            assert_eq!(Stratum::of(stratum.end() - 1), Some(stratum));
+            let measured = burst.end - burst.measured;
+            assert_eq!(measured * Stratum::STANDS_FOR, stratum.accesses);
             at = stratum.end();
             count += 1;
         }
@@ -108,19 +115,20 @@ mod tests {
 
     #[test]
     fn seeds_move_bursts_and_nothing_else() {
-        let bursts = |seed| (0..50).map(move |n| Stratum::of((16 + n) << 18, seed).unwrap());
-        let moved = bursts(1).zip(bursts(2)).filter(|(a, b)| a.burst != b.burst);
+        let strata = || (0..50).map(|n| Stratum::of((16 + n) << 18).unwrap());
+        let moved = strata().filter(|it| it.burst(1).begin != it.burst(2).begin);
         assert_eq!(moved.count(), 50);
-        let lengths = bursts(1).zip(bursts(2));
-        assert!(lengths.into_iter().all(|(a, b)| a.accesses == b.accesses));
+        let length = |it: &Stratum, seed| it.burst(seed).end - it.burst(seed).begin;
+        assert!(strata().all(|it| length(&it, 1) == length(&it, 2)));
         // As many begin in the first half of what they may as in the second, about.
-        let early = bursts(1).filter(|s| s.burst - s.begin < s.accesses / 2);
+        let early = strata().filter(|it| it.burst(1).begin - it.begin < it.accesses / 2);
         assert!((15..36).contains(&early.count()));
     }
 
     #[test]
     fn the_last_numbers_have_a_stratum() {
-        let last = Stratum::of(u64::MAX, 1).unwrap();
-        assert!(last.burst >= last.begin && last.burst_end() <= last.end());
+        let last = Stratum::of(u64::MAX).unwrap();
+        let burst = last.burst(1);
+        assert!(burst.begin >= last.begin && burst.end <= last.end());
     }
 }

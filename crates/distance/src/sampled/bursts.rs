@@ -43,8 +43,8 @@ pub(super) struct Bursts {
     weight: u64,
     burst: Burst,
     moments: Moments,
-    /// Sum over the bursts of the share of accesses of which nothing is known, weighed.
-    unknown: Vec<f64>,
+    /// Sum over the bursts of [`BurstRatios::off`], weighed.
+    off: Vec<f64>,
     /// When the bursts were, counted from the access with which sampling began.
     times: Vec<MeasuredTime>,
     sampling: u64,
@@ -54,8 +54,8 @@ pub(super) struct Bursts {
 pub(super) struct BurstsResult {
     /// Of the miss ratio, which takes half of what is unknown for misses.
     pub(super) moments: Moments,
-    /// The unknown share for each size.
-    pub(super) unknown: Vec<f64>,
+    /// How far off it may be, for each size, because of that half.
+    pub(super) off: Vec<f64>,
     /// The number of accesses that were measured.
     pub(super) measured: f64,
     pub(super) times: Vec<MeasuredTime>,
@@ -75,7 +75,7 @@ struct Burst {
 
 /// What is known of the distance of a measured access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Certainty {
+pub enum Precision {
     /// It is this.
     Exact,
     /// It is at least this, and not more than that of all items of the run so far: the item was
@@ -86,17 +86,17 @@ pub enum Certainty {
 }
 
 /// Measured accesses of a burst, by bin of their distance or their least one, for each
-/// [`Certainty`].
+/// [`Precision`].
 pub(super) struct BurstCounts([Vec<f64>; 3]);
 
 /// What is known of accesses whose distance is not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unsure {
-    /// The largest distance that those of [`Certainty::Between`] are likely to have.
+    /// The largest distance that those of [`Precision::Between`] are likely to have.
     pub(super) likely: Distance,
     /// The largest that they can have.
     pub(super) most: Distance,
-    /// The share of those of [`Certainty::AtLeast`] that are likely to be the first to their items.
+    /// The share of those of [`Precision::AtLeast`] that are likely to be the first to their items.
     pub(super) first: f64,
 }
 
@@ -109,11 +109,11 @@ impl Unsure {
     };
 }
 
-/// The result of a burst, for each cache size: the share of misses, and twice how far that may be
-/// off because of accesses of which it is not known whether they miss.
+/// The result of a burst, for each cache size: the share of misses, and how far off that may be
+/// because of accesses of which it is not known whether they miss.
 pub(super) struct BurstRatios {
     pub(super) misses: Vec<f64>,
-    pub(super) unknown: Vec<f64>,
+    pub(super) off: Vec<f64>,
 }
 
 impl Bursts {
@@ -130,7 +130,7 @@ impl Bursts {
             weight: 0,
             burst: Burst::new(),
             moments: Moments::new(anchor(level)),
-            unknown: vec![0.0; BINS + 1],
+            off: vec![0.0; BINS + 1],
             times: Vec::new(),
             sampling: at,
         };
@@ -191,21 +191,21 @@ impl Bursts {
         });
         let ratios = self.burst.counts.ratios(MEASURED as f64, Unsure::ALL);
         self.moments.add(&ratios.misses, weight);
-        for (sum, share) in self.unknown.iter_mut().zip(&ratios.unknown) {
-            *sum += weight * share;
+        for (sum, off) in self.off.iter_mut().zip(&ratios.off) {
+            *sum += weight * off;
         }
     }
 
     pub(super) fn finish(mut self) -> BurstsResult {
         let weight = self.moments.weight().max(1.0);
-        for share in &mut self.unknown {
-            *share /= weight;
+        for off in &mut self.off {
+            *off /= weight;
         }
         BurstsResult {
             measured: self.moments.replicates() * MEASURED as f64,
             times: self.times,
             moments: self.moments,
-            unknown: self.unknown,
+            off: self.off,
         }
     }
 }
@@ -264,14 +264,14 @@ impl Burst {
                         0 => Distance::new(sampled),
                         _ => self.spread.scale(sampled, rate),
                     };
-                    self.counts.add(scaled, Certainty::Exact);
+                    self.counts.add(scaled, Precision::Exact);
                     samples.push(place + at as usize, scaled);
                 }
                 Some(_) => {}
                 None => {
                     if measured {
                         let least = Distance::new(self.seen << rarity);
-                        self.counts.add(least, Certainty::AtLeast);
+                        self.counts.add(least, Precision::AtLeast);
                     }
                     self.seen += 1;
                 }
@@ -290,7 +290,7 @@ impl BurstCounts {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, distance: Distance, certainty: Certainty) {
+    pub(super) fn add(&mut self, distance: Distance, certainty: Precision) {
         self.0[certainty as usize][bin(distance.raw())] += 1.0;
     }
 
@@ -298,9 +298,10 @@ impl BurstCounts {
     /// taken for misses, as far as [`Unsure`] says nothing else.
     pub(super) fn ratios(&self, measured: f64, unsure: Unsure) -> BurstRatios {
         let [exact, between, at_least] = &self.0;
-        let (likely, most) = (bin(unsure.likely.raw()), bin(unsure.most.raw()));
+        let last = |distance: Distance| distance.items().map_or(BINS, bin);
+        let (likely, most) = (last(unsure.likely), last(unsure.most));
         let mut misses = exact.clone();
-        let (mut unknown, mut unsure_misses) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
+        let (mut off, mut unsure_misses) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
         // Accesses at a least distance below this bin, with a most one and without.
         let (mut limited, mut unlimited) = (0.0, 0.0);
         for bin in 0..=BINS {
@@ -310,8 +311,8 @@ impl BurstCounts {
             unsure_misses[bin] = half * limited + missing * unlimited;
             // How far off that may be: all of them are misses, or none.
             let limited_off = if bin <= most { 1.0 - half } else { 0.0 };
-            let off = limited_off * limited + missing.max(1.0 - missing) * unlimited;
-            unknown[bin] = 2.0 * off / measured;
+            let unlimited_off = missing.max(1.0 - missing);
+            off[bin] = (limited_off * limited + unlimited_off * unlimited) / measured;
             limited += between[bin];
             unlimited += at_least[bin];
         }
@@ -319,6 +320,6 @@ impl BurstCounts {
         for (misses, unsure) in misses.iter_mut().zip(&unsure_misses) {
             *misses = (*misses + unsure) / measured;
         }
-        BurstRatios { misses, unknown }
+        BurstRatios { misses, off }
     }
 }

@@ -196,7 +196,7 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<CurveWithBou
         let thinned = 0.5_f64.powi(STEP as i32 * level as i32);
         let unseen = Unseen::new(curve.mean[0], thinned * curve.replicates, rest);
         let mut curve =
-            CurveWithBound::of_bursts(level, curve, &result.unknown, result.measured, thinned);
+            CurveWithBound::of_bursts(level, curve, &result.off, result.measured, thinned);
         if level > 0 {
             curve.widen(|bin| unseen.at(bin));
         }
@@ -241,7 +241,7 @@ impl CurveWithBound {
     pub(super) fn of_bursts(
         level: usize,
         curve: Curve,
-        unknown: &[f64],
+        off: &[f64],
         measured: f64,
         rate: f64,
     ) -> Self {
@@ -253,7 +253,7 @@ impl CurveWithBound {
             } else {
                 blur(&curve.mean, bin, rate)
             };
-            unknown[bin] / 2.0 + blur + curve.bias[bin]
+            off[bin] + blur + curve.bias[bin]
         };
         CurveWithBound {
             source: SampleSource::Bursts(level),

@@ -52,6 +52,7 @@
 //! that of the exact engine for the sampled items, and about 3 MiB.
 
 mod bins;
+mod burst_sampler;
 mod bursts;
 mod estimate;
 mod filter;
@@ -64,14 +65,13 @@ mod scale;
 mod seen_items;
 mod slices;
 mod spatial;
-mod strata;
 mod unseen;
 
-pub use bursts::Certainty;
+pub use burst_sampler::{AccessesFor, BurstEstimate, BurstSampler, MeasuredAccess};
+pub use bursts::Precision;
 pub use estimate::{BoundedPoint, Estimate};
 pub use item_sample::ItemSample;
 pub use samples::{SamplePart, SampleSource, Samples};
-pub use strata::{BurstEstimate, BurstSampler, MeasuredAccess, RecordedBurst, StandsFor};
 
 use reuselens_units::{Bytes, Distance, Items};
 

@@ -92,6 +92,11 @@ impl Moments {
         }
     }
 
+    /// The mean curve, however few replicates there are.
+    pub(super) fn means(&self) -> Vec<f64> {
+        (0..=BINS).map(|bin| self.mean(bin)).collect()
+    }
+
     fn mean(&self, bin: usize) -> f64 {
         self.sums[bin][0] / self.weight
     }
@@ -123,7 +128,7 @@ impl Moments {
             return None;
         }
         let mut curve = Curve {
-            mean: (0..=BINS).map(|bin| self.mean(bin)).collect(),
+            mean: self.means(),
             variance: (0..=BINS)
                 .map(|bin| self.variance(bin, 1).max(0.0))
                 .collect(),

@@ -4,6 +4,7 @@
 use hashbrown::HashMap;
 use reuselens_units::Bytes;
 
+use super::unseen::NEVER_SEEN;
 use crate::growth::map_ahead;
 
 /// So many standard deviations more new items may have been between bursts than in them.
@@ -18,12 +19,11 @@ pub(super) struct SeenItems {
     sightings: HashMap<u64, u8>,
     /// How many items have so many sightings.
     with: [u64; OFTEN + 1],
-    /// About how many accesses to items that were new there were between the bursts, at most.
-    new_between: f64,
     /// The items of the beginning.
     beginning: u64,
-    /// The accesses for which those to new items in bursts stand.
-    new: f64,
+    /// Accesses in bursts to items that were new, and how many accesses each of them stands for.
+    new: u64,
+    stands_for: u64,
 }
 
 impl SeenItems {
@@ -47,11 +47,10 @@ impl SeenItems {
     }
 
     /// A burst is over, in which `new` items were met that were new, and of which each access
-    /// stands for `share`.
-    pub(super) fn end_burst(&mut self, new: u64, share: u64) {
-        let new = new as f64;
-        self.new += share as f64 * new;
-        self.new_between += share as f64 * (new + DEVIATIONS * new.sqrt());
+    /// stands for so many.
+    pub(super) fn end_burst(&mut self, new: u64, stands_for: u64) {
+        self.new += new;
+        self.stands_for = stands_for;
     }
 
     /// How many items there were about, those included that no burst has met: from how many were
@@ -62,22 +61,25 @@ impl SeenItems {
             true => once * once / (2.0 * twice),
             false => once * (once - 1.0) / 2.0,
         };
-        self.sightings.len() as u64 + unseen.min(self.new_between) as u64
+        let between = (self.new * self.stands_for) as f64;
+        self.sightings.len() as u64 + unseen.min(between) as u64
     }
 
     /// Of the accesses to items that are new in a burst, the share that is likely to be the first
     /// to them in the run: there are as many first accesses as items.
     pub(super) fn first(&self) -> f64 {
-        match self.new > 0.0 {
-            true => ((self.likely() - self.beginning) as f64 / self.new).min(1.0),
-            false => 0.5,
+        match self.new * self.stands_for {
+            0 => 0.5,
+            between => ((self.likely() - self.beginning) as f64 / between as f64).min(1.0),
         }
     }
 
     /// How many there were at most: as if no access between bursts was to the same new item as
-    /// another.
+    /// another. If no access was to a new item, three may have been (the rule of three).
     pub(super) fn most(&self) -> u64 {
-        self.sightings.len() as u64 + self.new_between as u64
+        let new = self.new as f64;
+        let most = new + DEVIATIONS * new.sqrt() + NEVER_SEEN;
+        self.sightings.len() as u64 + (most * self.stands_for as f64) as u64
     }
 
     /// As [`Engine::memory_ahead`](crate::Engine::memory_ahead).
@@ -113,7 +115,7 @@ mod tests {
         let mut seen = SeenItems::default();
         assert!((0..100).all(|item| seen.meet(item)));
         seen.end_burst(100, 10);
-        assert_eq!((seen.likely(), seen.most()), (1300, 1300));
+        assert_eq!((seen.likely(), seen.most()), (1100, 1330));
         assert!(seen.first() >= 1.0);
         assert!(!seen.meet(5));
     }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::{Metric, NamedError};
 use crate::difference::unsure;
-use crate::{CacheSize, CacheSizeError, DifferenceError, Group, Profile};
+use crate::{CacheSize, CacheSizeError, DifferenceError, Group, Method, Profile};
 
 /// How far a number may be from the true one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +147,8 @@ impl CountedAccesses<'_> {
         let histogram = &profile.histogram;
         let cold = group.map_or_else(|| profile.first_touches(), |group| group.cold);
         let is_mean = metric == Metric::MeanDistance;
+        let is_exact = profile.method.exact;
+        let is_bursts = profile.method.engine == Method::BURSTS;
         let value = match metric {
             Metric::Accesses => self.accesses() as f64,
             Metric::MeanDistance => {
@@ -155,8 +157,11 @@ impl CountedAccesses<'_> {
             _ => cold as f64,
         };
         let certainty = match group {
-            // Samples count all accesses, and estimate their distances.
-            None if metric == Metric::Accesses => Certainty::Exact,
+            // Samples of the items count all accesses, and estimate their distances.
+            None if metric == Metric::Accesses => match is_exact || !is_bursts {
+                true => Certainty::Exact,
+                false => UNBOUNDED,
+            },
             None if is_mean && !profile.method.exact => UNBOUNDED,
             None => self.certainty_of_all(unsure(profile, u64::MAX)),
             Some(_) => self.certainty_of_group(true),

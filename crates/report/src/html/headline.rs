@@ -60,10 +60,11 @@ fn lead(scene: &Scene) -> String {
         "<span class=\"num\"><span class=\"miss-word\">{}</span> of {}</span> accesses (<b>{}</b>) miss in {}",
         count(misses),
         count(scene.accesses),
-        percent(misses, scene.accesses),
+        level.miss_ratio(scene.profile),
         cache_words(level)
     );
-    if misses == scene.cold && scene.profile.method.max_distance.is_none() {
+    let is_exact = scene.profile.method.exact;
+    if is_exact && misses == scene.cold && scene.profile.method.max_distance.is_none() {
         text.push_str(match scene.profile.invalidations() {
             Some(1..) => ": every one of them is the first touch of its data, or another thread's store had invalidated them. All other reuses hit.",
             _ => ": every one of them is the first touch of its data. All reuses hit.",
@@ -112,8 +113,8 @@ fn next_level(scene: &Scene) -> String {
         return String::new();
     };
     let misses = scene.misses(next.items);
-    let ratio = percent(misses, scene.accesses);
-    if misses == scene.cold {
+    let ratio = next.miss_ratio(scene.profile);
+    if misses == scene.cold && scene.profile.method.exact {
         format!(
             " {} holds all reuses: only first touches{} ({ratio}) go past it.",
             next.label(),
@@ -122,7 +123,10 @@ fn next_level(scene: &Scene) -> String {
                 .replace("invalidated", "what was invalidated")
         )
     } else {
-        format!(" {ratio} also miss in {}.", next.label())
+        match scene.profile.method.exact {
+            true => format!(" {ratio} also miss in {}.", next.label()),
+            false => format!(" In {}, {ratio} miss.", next.label()),
+        }
     }
 }
 

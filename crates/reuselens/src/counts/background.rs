@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use reuselens_attribute::Columns;
 use reuselens_hugepages::OutOfMemory;
-use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_trace::{ProcessId, Sampling, ThreadId};
 use reuselens_units::Bytes;
 use reuselens_workers::Background;
 
@@ -38,6 +38,8 @@ enum Job {
     Thread(ProcessId, ThreadId, bool),
     /// It has ended.
     Ended(ThreadId),
+    /// How the run is sampled from here on.
+    Sampling(Sampling),
     /// Say when everything before this is counted.
     Drain(Sender<()>),
     /// Do with less memory, and say whether that is possible.
@@ -186,6 +188,7 @@ fn work(
                 }
             }
             Job::Ended(thread) => inner.thread_ended(thread),
+            Job::Sampling(sampling) => inner.sampling(sampling),
             Job::Drain(done) => {
                 held.store(inner.memory().get(), Ordering::Relaxed);
                 // Who asked is waiting.
@@ -225,8 +228,13 @@ impl Counts for BackgroundCounts {
         }
     }
 
+    fn sampling(&mut self, sampling: Sampling) {
+        self.send();
+        self.worker.send(Job::Sampling(sampling));
+    }
+
     fn add(&mut self, columns: &Columns) {
-        if columns.comes_first() {
+        if !columns.merged.is_empty() {
             self.send();
         }
         append(&mut self.gathered, columns);

@@ -1,21 +1,21 @@
-//! Runs of which bursts were recorded ([`Columns::burst`]): what is measured in them, for all.
+//! Runs of which bursts were recorded ([`Sampling`]): what is measured in them, for all.
 
-use reuselens_attribute::{Columns, DataFilter, Kinds, NamesMode};
-use reuselens_distance::{BurstSampler, RecordedBurst};
-use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
+use reuselens_attribute::{Columns, NamesMode};
+use reuselens_distance::BurstSampler;
+use reuselens_locality::{
+    BoundedCurve, DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms,
+};
 use reuselens_profile::{Method, Sharing};
-use reuselens_trace::Burst;
+use reuselens_trace::Sampling;
 use reuselens_units::{Bytes, Distance};
 
 use super::exact::{add_near, add_told_apart};
+use super::extras::SampledRun;
 use super::sampled::bounded_curve;
 use super::shares::{add_at, move_counts};
-use super::{CountMethod, Counted, More};
+use super::{CountMethod, Counted, More, chunks};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, Error};
-
-/// An access never stands for more than this, whatever a trace says.
-const MOST_SHARE: u64 = 1 << 16;
 
 /// A sampler of bursts, and what its samples say about cells: each measured access counts for as
 /// many as it stands for.
@@ -30,6 +30,8 @@ pub(super) struct Bursts {
     /// By cell, the accesses that count for the largest distance of the burst, once that is known:
     /// when the burst ends.
     farthest: Vec<u64>,
+    /// The accesses of the program that were recorded, and all, once it is over.
+    length: Option<(u64, u64)>,
     /// Nothing is told apart.
     totals_only: bool,
     /// Memory for the distances that are not near.
@@ -41,32 +43,42 @@ impl Bursts {
     /// If something else is asked for that needs every access.
     pub(super) fn begin(options: &AnalysisOptions) -> Result<Self, Error> {
         refuse_contradictions(options)?;
+        chunks::check(options)?;
         Ok(Bursts {
             sampler: BurstSampler::new(),
             beginning: Some(DeferredHistogram::new()),
             histogram: ExactHistogram::new(),
             keyed: KeyedHistograms::new(),
             farthest: Vec::new(),
+            length: None,
             totals_only: options.is_totals_only(),
             far: Vec::new(),
         })
     }
 
-    fn begin_burst(&mut self, burst: Burst) {
-        self.end_burst();
-        let share = burst.stratum / burst.measured.max(1);
-        self.sampler.begin_burst(RecordedBurst {
-            filling: burst.filling,
-            share: share.clamp(1, MOST_SHARE),
-        });
+    /// What comes next is sampled so.
+    pub(super) fn sampling(&mut self, sampling: Sampling) {
+        match sampling {
+            Sampling::Filling { .. } => {
+                self.end_burst();
+                self.sampler.fill();
+            }
+            Sampling::Measured { stands_for, .. } => {
+                if !self.sampler.is_filling() {
+                    self.end_burst();
+                }
+                self.sampler.measure(stands_for);
+            }
+            Sampling::Ended { recorded, accesses } => self.length = Some((recorded, accesses)),
+        }
     }
 
     /// A burst is over, or the beginning.
     fn end_burst(&mut self) {
-        let most = self.sampler.end_burst();
+        let likely = self.sampler.end_burst();
         for cell in 0..self.farthest.len() {
             let accesses = std::mem::take(&mut self.farthest[cell]);
-            self.count(cell as u32, most, accesses);
+            self.count(cell as u32, likely, accesses);
         }
         if let Some(beginning) = self.beginning.take() {
             self.histogram = beginning.finish();
@@ -98,7 +110,7 @@ impl Bursts {
     fn add_measured(&mut self, columns: &Columns) {
         for at in 0..self.sampler.measured().len() {
             let access = self.sampler.measured()[at];
-            let accesses = self.sampler.stands_for(access.certainty);
+            let accesses = self.sampler.accesses_for(access.precision);
             let cell = columns.cells[access.place as usize];
             self.count(cell, access.distance, accesses.nearest);
             self.count(cell, Distance::COLD, accesses.cold);
@@ -113,9 +125,6 @@ impl CountMethod for Bursts {
     fn add(&mut self, columns: &Columns) {
         self.keyed.move_all(&columns.merged);
         move_counts(&mut self.farthest, &columns.merged);
-        if let Some(burst) = columns.burst {
-            self.begin_burst(burst);
-        }
         self.sampler.process(&columns.items);
         self.add_beginning(columns);
         self.add_measured(columns);
@@ -131,6 +140,8 @@ impl CountMethod for Bursts {
             + beginning.unwrap_or_default()
             + self.histogram.memory()
             + self.keyed.memory()
+            + Bytes(self.farthest.capacity() as u64 * 8)
+            + Bytes((self.far.capacity() * size_of::<Distance>()) as u64)
     }
 
     /// Nothing can be given up.
@@ -140,18 +151,23 @@ impl CountMethod for Bursts {
 
     fn finish(mut self: Box<Self>) -> Counted {
         self.end_burst();
-        let estimate = self.sampler.finish();
-        let curve = bounded_curve(&estimate.points, estimate.confidence, estimate.rate());
+        let items = self.sampler.recorded();
+        // A run that did not say how long it is was not cut.
+        let (recorded, accesses) = self.length.unwrap_or_default();
+        let estimate = self.sampler.finish(accesses.saturating_sub(recorded));
         let exact = estimate.exact;
+        let share = recorded as f64 / accesses.max(1) as f64;
+        let curve = bounded_curve(&estimate.points, estimate.confidence, share);
+        let curve = (!exact).then_some(curve);
         Counted {
             more: More {
-                recorded: Some(estimate.recorded).filter(|_| !exact),
+                sampled: (!exact).then_some(SampledRun { accesses, items }),
                 ..More::default()
             },
             engine: Method::BURSTS.to_owned(),
             exact,
-            error_bound: Some(curve.largest()).filter(|_| !exact),
-            error_bounds: Some(curve).filter(|_| !exact),
+            error_bound: curve.as_ref().map(BoundedCurve::largest),
+            error_bounds: curve,
             histogram: self.histogram,
             keyed: self.keyed,
             elements: ElementHistograms::new(),
@@ -160,22 +176,19 @@ impl CountMethod for Bursts {
     }
 }
 
-/// Refuses what needs every access, or every one of its kind: how long a burst fills the cache is
-/// counted in all accesses.
+/// Refuses what needs every access.
 fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     let gaps = "nothing is known of what is between bursts";
-    let all =
-        "the accesses that fill the cache at the beginning of a burst are counted in all accesses";
     let asked_for = [
         (
             options.engine != "auto",
             "--engine",
-            "it has a way of counting of its own",
+            "bursts are counted in a way of their own",
         ),
         (
             options.sample.is_some(),
             "--sample",
-            "it is a sample already, of the time",
+            "bursts are a sample already, of the time",
         ),
         (options.causes.is_some(), "--why", gaps),
         (options.paths, "--by path", gaps),
@@ -186,30 +199,107 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
         (
             options.max_distance.is_some(),
             "--max-distance",
-            "all distances within bursts are told",
+            "all distances within bursts are measured",
         ),
         (
             options.sharing != Sharing::Shared,
-            "--sharing",
+            "--sharing private or coherent",
             "bursts are of all threads together",
         ),
-        (options.kinds != Kinds::All, "--kind", all),
-        (options.data != DataFilter::All, "--data", all),
         (
             options.names != NamesMode::Instruction,
             "--names statement",
-            all,
+            "bursts begin and end within statements",
         ),
     ];
-    match asked_for
+    let found = asked_for
         .into_iter()
-        .find(|(is_asked_for, ..)| *is_asked_for)
-    {
+        .find(|(is_asked_for, ..)| *is_asked_for);
+    match found {
         Some((_, other, why)) => Err(Error::Together {
             one: "--quick",
             other,
             why,
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(items: &[u64], cell: u32) -> Columns {
+        Columns {
+            items: items.to_vec(),
+            cells: vec![cell; items.len()],
+            ..Columns::default()
+        }
+    }
+
+    fn begun() -> Bursts {
+        Bursts::begin(&AnalysisOptions::default()).unwrap()
+    }
+
+    fn measured(stands_for: u64) -> Sampling {
+        Sampling::Measured {
+            first: 200,
+            stands_for,
+        }
+    }
+
+    #[test]
+    fn measured_accesses_count_for_as_many_as_they_stand_for() {
+        let mut bursts = begun();
+        bursts.add(&columns(&[1, 2, 1], 0));
+        bursts.sampling(Sampling::Filling { first: 100 });
+        bursts.add(&columns(&[1, 2], 1));
+        bursts.sampling(measured(10));
+        bursts.add(&columns(&[2, 1], 1));
+        // What was counted for cell 1 is that of cell 3 from here on.
+        bursts.add(&Columns {
+            merged: vec![(1, 3)],
+            ..columns(&[7], 3)
+        });
+        bursts.sampling(Sampling::Ended {
+            recorded: 8,
+            accesses: 50,
+        });
+        let counted = Box::new(bursts).finish();
+        assert_eq!((counted.exact, counted.histogram.accesses()), (false, 33));
+        let of = |cell| counted.keyed.get(cell).unwrap_or_default().0.accesses();
+        assert_eq!((of(0), of(1), of(3)), (3, 0, 30));
+        assert!(counted.error_bound.is_some_and(|bound| bound > 0.0));
+        assert_eq!(counted.more.sampled.map(|run| run.accesses), Some(50));
+    }
+
+    #[test]
+    fn what_may_be_farther_counts_when_the_burst_ends_wherever_its_cell_is() {
+        let mut bursts = begun();
+        bursts.add(&columns(&[1, 2, 3], 0));
+        bursts.sampling(measured(8));
+        bursts.add(&columns(&[3, 2], 5));
+        bursts.add(&Columns {
+            merged: vec![(5, 6)],
+            ..columns(&[], 6)
+        });
+        bursts.sampling(Sampling::Filling { first: 300 });
+        let (of_cell, ..) = bursts.keyed.get(6).unwrap();
+        assert_eq!((of_cell.accesses(), of_cell.cold()), (16, 0));
+        // Half of both may be as far as all three items are apart.
+        assert_eq!(of_cell.misses(3), 8);
+    }
+
+    #[test]
+    fn a_run_that_ends_before_its_first_burst_is_exact_only_if_nothing_was_left_out() {
+        for (accesses, exact) in [(3, true), (4, false)] {
+            let mut bursts = begun();
+            bursts.add(&columns(&[1, 2, 1], 0));
+            bursts.sampling(Sampling::Ended {
+                recorded: 3,
+                accesses,
+            });
+            assert_eq!(Box::new(bursts).finish().exact, exact);
+        }
     }
 }

@@ -29,10 +29,19 @@ pub(crate) struct More {
     pub invalidated: Option<Vec<u64>>,
     /// The bytes requested by distance, if objects were weighed by their sizes.
     pub requested_bytes: Option<ExactHistogram>,
-    /// The item accesses that were seen, if those that are counted are estimated from them.
-    pub recorded: Option<u64>,
+    /// What was seen of the run, if bursts of it were recorded.
+    pub sampled: Option<SampledRun>,
     /// How long each step of the engine took, if that was asked for.
     pub engine_steps: Vec<EngineStep>,
+}
+
+/// What was seen of a run of which bursts were recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SampledRun {
+    /// Its accesses, recorded or not.
+    pub accesses: u64,
+    /// The item accesses that were seen.
+    pub items: u64,
 }
 
 /// A way of counting, and a table of previous accesses beside it.

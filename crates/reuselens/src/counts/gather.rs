@@ -21,10 +21,8 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
     to.sites.extend_from_slice(&more.sites[known..]);
     let known = to.objects.len().min(more.objects.len());
     to.objects.extend_from_slice(&more.objects[known..]);
-    // Cells are merged before the accesses, and bursts begin before them: whoever appends such
-    // columns has sent what came before.
-    debug_assert!(!more.comes_first() || to.has_nothing());
-    to.burst = more.burst.or(to.burst);
+    // Cells are merged before the accesses: whoever appends such columns has sent what came before.
+    debug_assert!(more.merged.is_empty() || to.has_nothing());
     to.merged.extend_from_slice(&more.merged);
     to.items.extend_from_slice(&more.items);
     to.cells.extend_from_slice(&more.cells);

@@ -2,9 +2,10 @@
 
 use reuselens_attribute::Columns;
 use reuselens_hugepages::{OutOfMemory, catch};
-use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_trace::{ProcessId, Sampling, ThreadId};
 use reuselens_units::Bytes;
 
+use super::bursts::Bursts;
 use super::private::Private;
 use super::{CountMethod, Counted, Counts, DeviceFault, ThreadMethod};
 
@@ -16,6 +17,8 @@ pub(super) enum AnyMethod {
     ByThread(Box<dyn ThreadMethod>),
     /// By program thread, on threads of its own.
     Private(Box<Private>),
+    /// Of a run that is sampled in bursts.
+    Bursts(Box<Bursts>),
 }
 
 impl AnyMethod {
@@ -24,6 +27,7 @@ impl AnyMethod {
             AnyMethod::Together(method) => &**method,
             AnyMethod::ByThread(method) => &**method,
             AnyMethod::Private(method) => &**method,
+            AnyMethod::Bursts(method) => &**method,
         }
     }
 
@@ -32,13 +36,14 @@ impl AnyMethod {
             AnyMethod::Together(method) => &mut **method,
             AnyMethod::ByThread(method) => &mut **method,
             AnyMethod::Private(method) => &mut **method,
+            AnyMethod::Bursts(method) => &mut **method,
         }
     }
 
     /// The way of counting, if it must know which program thread an access is of.
     fn by_thread(&mut self) -> Option<&mut dyn ThreadMethod> {
         match self {
-            AnyMethod::Together(_) => None,
+            AnyMethod::Together(_) | AnyMethod::Bursts(_) => None,
             AnyMethod::ByThread(method) => Some(&mut **method),
             AnyMethod::Private(method) => Some(&mut **method),
         }
@@ -98,8 +103,16 @@ impl Counts for Guarded {
         });
     }
 
+    fn sampling(&mut self, sampling: Sampling) {
+        self.guard(|method| {
+            if let AnyMethod::Bursts(method) = method {
+                method.sampling(sampling);
+            }
+        });
+    }
+
     fn by_thread(&self) -> bool {
-        !matches!(self.method, AnyMethod::Together(_))
+        !matches!(self.method, AnyMethod::Together(_) | AnyMethod::Bursts(_))
     }
 
     fn add(&mut self, columns: &Columns) {
@@ -120,6 +133,7 @@ impl Counts for Guarded {
             AnyMethod::Together(method) => method.accesses(),
             AnyMethod::ByThread(method) => method.steps(),
             AnyMethod::Private(method) => method.steps(),
+            AnyMethod::Bursts(method) => method.accesses(),
         }
     }
 
@@ -129,8 +143,8 @@ impl Counts for Guarded {
 
     fn refused(&self) -> Option<OutOfMemory> {
         let of_method = match &self.method {
-            AnyMethod::Together(_) | AnyMethod::ByThread(_) => None,
             AnyMethod::Private(method) => method.refused(),
+            _ => None,
         };
         self.refused.or(of_method)
     }
@@ -157,6 +171,7 @@ impl Counts for Guarded {
             AnyMethod::Together(method) => method.finish(),
             AnyMethod::ByThread(method) => method.finish(),
             AnyMethod::Private(method) => method.finish(),
+            AnyMethod::Bursts(method) => method.finish(),
         }
     }
 }

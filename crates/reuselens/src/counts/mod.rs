@@ -26,7 +26,7 @@ use reuselens_distance::{Bounded, Engine};
 use reuselens_hugepages::OutOfMemory;
 use reuselens_locality::{BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_profile::{Sharing, Warning};
-use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_trace::{ProcessId, Sampling, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use crate::attribution::line_granularity;
@@ -60,6 +60,9 @@ pub(crate) trait Counts: Send {
 
     /// A program thread has ended.
     fn thread_ended(&mut self, thread: ThreadId);
+
+    /// How the run is sampled from here on; only for whoever counts bursts.
+    fn sampling(&mut self, sampling: Sampling);
 
     /// Whether it must know which program thread an access is of, and when one has ended.
     fn by_thread(&self) -> bool;
@@ -205,7 +208,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     let threads = options.threads();
     if options.bursts {
         let bursts = bursts::Bursts::begin(options)?;
-        let counts = Guarded::begin(AnyMethod::Together(Box::new(bursts)));
+        let counts = Guarded::begin(AnyMethod::Bursts(Box::new(bursts)));
         return Ok(in_background(counts, threads));
     }
     if let Some(cache) = options.causes {

@@ -47,41 +47,52 @@ fn sort_keeps_the_accesses_of_bursts() {
 }
 
 #[test]
-fn each_burst_of_a_stratum_is_announced_before_its_accesses() {
+fn each_part_of_a_burst_is_announced_before_its_accesses() {
     let control = Control::new();
     control.strata.store(1, Ordering::Relaxed);
     let mut gate = Gate::new(RecordingScope::default());
-    let strata: Vec<_> = (8..12)
-        .map(|number| crate::Stratum::of(number << 18, 0).unwrap())
-        .collect();
-    // The beginning is announced by nothing.
-    let mut expected: Vec<Record> = (0..1 << 21).map(load).collect();
-    for stratum in &strata {
-        expected.push(Record::new(WireKind::Burst, 0, 0, stratum.burst));
-        expected.extend((stratum.burst..stratum.burst_end()).map(load));
+    // The end of the beginning, which nothing announces, and three strata; of the last two only
+    // what is around their bursts.
+    let burst = |number: u64| crate::Stratum::of(number << 18).unwrap().burst(0);
+    let bursts = [8, 9, 10].map(burst);
+    let beginning = crate::Stratum::BEGINNING;
+    let mut numbers: Vec<u64> = (beginning - 50..beginning + 50).collect();
+    let mut expected: Vec<Record> = (beginning - 50..beginning).map(load).collect();
+    let mut kept = sorted_at(&mut gate, &control, &numbers);
+    for burst in bursts {
+        for (first, end) in [(burst.begin, burst.measured), (burst.measured, burst.end)] {
+            expected.push(Record::new(WireKind::Burst, 0, 0, first));
+            expected.extend((first..first + 20).chain(end - 20..end).map(load));
+        }
+        let around = |at: u64| at - 20..at + 20;
+        for from in [burst.begin, burst.measured, burst.end] {
+            numbers = around(from).collect();
+            kept.extend(sorted_at(&mut gate, &control, &numbers));
+        }
     }
-    let mut kept = Vec::new();
-    for from in (0..12 << 18).step_by(1000) {
-        let records: Vec<Record> = (from..(from + 1000).min(12 << 18)).map(load).collect();
-        kept.extend(sorted(&mut gate, &control, &records));
-    }
-    assert!(kept == expected);
+    assert_eq!(kept, expected);
+}
+
+/// Sorts the accesses with these numbers, one after the other.
+fn sorted_at(gate: &mut Gate, control: &Control, numbers: &[u64]) -> Vec<Record> {
+    // What was claimed before is used up.
+    gate.budget = 0;
+    control.position.store(numbers[0], Ordering::Relaxed);
+    let records: Vec<Record> = numbers.iter().map(|number| load(*number)).collect();
+    sorted(gate, control, &records)
 }
 
 #[test]
 fn a_thread_that_claims_numbers_of_the_next_burst_announces_it() {
     let control = Control::new();
     control.strata.store(1, Ordering::Relaxed);
-    let [first, second] = [8, 9].map(|number| crate::Stratum::of(number << 18, 0).unwrap());
+    let [first, second] = [8, 9].map(|number| crate::Stratum::of(number << 18).unwrap().burst(0));
     let mut gate = Gate::new(RecordingScope::default());
-    for stratum in [first, second] {
+    for burst in [first, second] {
         // Other threads have had all numbers before.
-        control
-            .position
-            .store(stratum.burst_end() - 1, Ordering::Relaxed);
-        let kept = sorted(&mut gate, &control, &[load(1)]);
-        let burst = Record::new(WireKind::Burst, 0, 0, stratum.burst);
-        assert_eq!(kept, [burst, load(1)]);
+        let kept = sorted_at(&mut gate, &control, &[burst.end - 1]);
+        let part = Record::new(WireKind::Burst, 0, 0, burst.measured);
+        assert_eq!(kept, [part, load(burst.end - 1)]);
     }
 }
 

@@ -275,9 +275,9 @@ fn run(
     let control = gate::control().unwrap();
     // Bursts of strata come late.
     let seed = control.seed.load(Ordering::Relaxed);
-    let stratum =
-        Stratum::of(8 << 18, seed).filter(|_| control.strata.load(Ordering::Relaxed) != 0);
-    let first = stratum.map_or(0, |stratum| stratum.burst.saturating_sub(seed * 100));
+    let burst = Stratum::of(8 << 18).map(|stratum| stratum.burst(seed));
+    let burst = burst.filter(|_| control.strata.load(Ordering::Relaxed) != 0);
+    let first = burst.map_or(0, |burst| burst.begin.saturating_sub(seed * 100));
     control.position.store(first, Ordering::Relaxed);
     thread.waiting = Pending::default();
     gate::begin(thread);
