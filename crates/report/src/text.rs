@@ -276,6 +276,7 @@ fn which_miss_ratio(
         .map(|level| {
             let misses = histogram.misses(level.items);
             let sets = level.with_sets(profile);
+            let sets = sets.filter(|_| level.is_known(profile));
             let name = level.name.as_deref().unwrap_or_default();
             vec![
                 format!("{name} {}", level.size).trim_start().to_owned(),

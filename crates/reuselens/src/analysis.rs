@@ -5,14 +5,14 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::{Columns, DataFilter, Kinds};
 use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{ExactHistogram, KeyedHistograms};
+use reuselens_locality::KeyedHistograms;
 use reuselens_profile::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, Uncounted, no_accesses};
 use crate::budget::{Budget, Looks};
-use crate::counts::{self, Counted, Counts, DeviceFault, PathCounts};
+use crate::counts::{self, Counted, Counts, DeviceFault, PathCounts, SampledRun};
 use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
@@ -176,11 +176,7 @@ pub(crate) fn profile(
     profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
     if let Some(run) = counted.more.sampled {
-        let is_plain = options.kinds == Kinds::All && options.data == DataFilter::All;
-        profile.references = match is_plain {
-            true => run.accesses,
-            false => in_proportion(profile.references, &profile.histogram, run.items),
-        };
+        profile.references = references(profile, run, options);
     }
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
@@ -217,11 +213,14 @@ pub(crate) fn profile(
     uncounted.counted(keyed.iter(), |element| elements.take(element))
 }
 
-/// How many accesses there are for the item accesses of a histogram, where there are so many
-/// `references` for the `items` that were seen.
-fn in_proportion(references: u64, all: &ExactHistogram, items: u64) -> u64 {
-    let scaled = u128::from(references) * u128::from(all.accesses());
-    u64::try_from(scaled / u128::from(items.max(1))).unwrap_or(u64::MAX)
+/// The accesses of a run of which bursts were recorded: counted, or in proportion to those that
+/// were seen, where not all count.
+fn references(profile: &Profile, run: SampledRun, options: &AnalysisOptions) -> u64 {
+    if options.kinds == Kinds::All && options.data == DataFilter::All {
+        return run.accesses;
+    }
+    let scaled = u128::from(profile.references) * u128::from(profile.histogram.accesses());
+    u64::try_from(scaled / u128::from(run.items.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Warns that there are no accesses, unless it is known already why.

@@ -30,16 +30,16 @@
 //!   and three accesses; where one burst is farther from the others than chance makes it, a few
 //!   like it may be missing, and count too;
 //! - what is not known of accesses, as said above;
-//! - [`UNMET`] strata, in which something may have happened that no burst has met. What lasts longer
-//!   than two strata is always met; of one stratum and a third, no burst meets any part in 5 % of
-//!   the cases: (2 − 4/3)³ / 6.
+//! - [`UNMET`] strata, in which something may have happened that no burst has met. What lasts
+//!   longer than two strata is always met; of one stratum and a third, no burst meets any part in
+//!   5 % of the cases: (2 − 4/3)³ / 6.
 //!
 //! With fewer than four bursts it is not known how much they vary: then nothing is known of the run
 //! after its beginning.
 //!
 //! # Cost
-//! The exact engine for the recorded accesses, and its memory for the items of one burst. Some 20 to
-//! 40 bytes for each item that was seen, three times as many while their table grows.
+//! The exact engine for the recorded accesses, and its memory for the items of one burst. Some 20
+//! to 40 bytes for each item that was seen, three times as many while their table grows.
 
 use reuselens_units::{Bytes, Distance};
 

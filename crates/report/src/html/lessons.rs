@@ -125,6 +125,7 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
     for level in &scene.levels {
         let misses = scene.misses(level.items);
         let sets = level.with_sets(scene.profile);
+        let sets = sets.filter(|_| level.is_known(scene.profile));
         let sets = sets.map_or("—".to_owned(), |sets| {
             percent(sets.misses, scene.accesses)
         });

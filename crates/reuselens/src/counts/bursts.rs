@@ -10,10 +10,9 @@ use reuselens_trace::Sampling;
 use reuselens_units::{Bytes, Distance};
 
 use super::exact::{add_near, add_told_apart};
-use super::extras::SampledRun;
 use super::sampled::bounded_curve;
 use super::shares::{add_at, move_counts};
-use super::{CountMethod, Counted, More, chunks};
+use super::{CountMethod, Counted, More, SampledRun, chunks};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, Error};
 

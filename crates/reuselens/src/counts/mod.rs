@@ -34,7 +34,7 @@ use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
 
 pub(crate) use chunks::{check as check_chunks, hp_rda_settings};
-pub(crate) use extras::More;
+pub(crate) use extras::{More, SampledRun};
 use guarded::{AnyMethod, Guarded};
 pub(crate) use late::{EngineTime, HP_RDA, LateEngine, engine_steps, hp_rda_on_processor};
 pub(crate) use on_device::{DeviceFault, GPU, HP_RDA_GPU, INTERPRETED, OnDevice, device_blocks};
