@@ -155,11 +155,12 @@ fn tiles(out: &mut String, scene: &Scene) {
     }
     for level in &scene.levels {
         let misses = scene.misses(level.items);
-        tile(
-            &format!("Miss in {}", level.short()),
-            percent(misses, scene.accesses),
-            format!("{} in {}", count(misses), level.size),
-        );
+        let of_size = match level.is_known(scene.profile) {
+            true => format!("{} in {}", count(misses), level.size),
+            false => format!("in {}", level.size),
+        };
+        let name = format!("Miss in {}", level.short());
+        tile(&name, level.miss_ratio(scene.profile), of_size);
     }
     out.push_str("</dl>");
 }
