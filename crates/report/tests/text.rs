@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reuselens_locality::ExactHistogram;
-use reuselens_profile::{Cache, ContextFootprint, Dimension, Profile, Sharing};
+use reuselens_locality::{BoundedCurve, BoundedPoint, ExactHistogram};
+use reuselens_profile::{Cache, ContextFootprint, Dimension, Method, Profile, Sharing};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff, page,
     summary,
@@ -49,6 +49,45 @@ fn contexts_with_footprints_have_a_table() {
     );
     let lines = TextOptions::default();
     assert!(!summary(&profile, &lines).contains(title));
+}
+
+/// Where the error of a miss ratio is larger than itself, nothing is said of who misses.
+#[test]
+fn estimates_say_how_far_off_they_may_be() {
+    let mut profile = common::matmul(48, false);
+    let of_l1 = profile.histogram.misses(512) as f64 / profile.histogram.accesses() as f64;
+    let point = |items, half_width| BoundedPoint {
+        items,
+        miss_ratio: 0.0,
+        half_width,
+    };
+    let method = &mut profile.method;
+    (method.engine, method.exact) = (Method::BURSTS.to_owned(), false);
+    method.error_bound = Some(0.5);
+    method.error_bounds = Some(BoundedCurve {
+        confidence: 0.95,
+        rate: 0.04,
+        points: vec![point(512, of_l1 / 2.0), point(4096, 0.5)],
+    });
+    for (html, text) in [
+        (false, summary(&profile, &TextOptions::default())),
+        (true, page(&profile, &HtmlOptions::default())),
+    ] {
+        let row = |name: &str| {
+            let mut lines = text.lines().filter(|line| line.contains(name));
+            let found = lines.find(|line| line.contains('±') || line.contains("at most"));
+            found.unwrap_or_else(|| panic!("{name}: {text}"))
+        };
+        assert!(row("L1d").contains('±'));
+        assert!(row("L2").contains("at most 5"));
+        if !html {
+            assert!(
+                text.contains("Most misses in L1d (32 KiB) by line"),
+                "{text}"
+            );
+            assert!(text.contains("\nabout "), "{text}");
+        }
+    }
 }
 
 #[test]

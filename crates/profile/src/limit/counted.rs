@@ -147,8 +147,7 @@ impl CountedAccesses<'_> {
         let histogram = &profile.histogram;
         let cold = group.map_or_else(|| profile.first_touches(), |group| group.cold);
         let is_mean = metric == Metric::MeanDistance;
-        let is_exact = profile.method.exact;
-        let is_bursts = profile.method.engine == Method::BURSTS;
+        let is_bursts = !profile.method.exact && profile.method.engine == Method::BURSTS;
         let value = match metric {
             Metric::Accesses => self.accesses() as f64,
             Metric::MeanDistance => {
@@ -157,11 +156,10 @@ impl CountedAccesses<'_> {
             _ => cold as f64,
         };
         let certainty = match group {
+            // Bursts tell of miss ratios alone.
+            None if is_bursts => UNBOUNDED,
             // Samples of the items count all accesses, and estimate their distances.
-            None if metric == Metric::Accesses => match is_exact || !is_bursts {
-                true => Certainty::Exact,
-                false => UNBOUNDED,
-            },
+            None if metric == Metric::Accesses => Certainty::Exact,
             None if is_mean && !profile.method.exact => UNBOUNDED,
             None => self.certainty_of_all(unsure(profile, u64::MAX)),
             Some(_) => self.certainty_of_group(true),
