@@ -54,10 +54,13 @@ pub struct Decoder {
     /// Whether everything is delivered as rows, because there were too many templates.
     without_templates: bool,
     basic_blocks: bool,
-    /// What the places of bursts come from, if bursts are recorded, and the first access of the
-    /// last part of one.
+    /// What the places of bursts come from, if bursts are recorded.
     strata: Option<u64>,
-    part: u64,
+    /// By thread, the burst that it has come to, by its first access, and whether its accesses are
+    /// measured.
+    parts: BTreeMap<u32, (u64, bool)>,
+    /// The same of what is delivered.
+    part: (u64, bool),
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
     descriptors: BTreeMap<LoadedFile, Option<Arc<Descriptors>>>,
 }
@@ -90,6 +93,8 @@ impl Decoder {
         self.by_call = self.rewritten.contains(&raw.process);
         self.raw = raw;
         self.position = 0;
+        let change = self.change_of_part();
+        self.events.extend(change.map(Event::Sampling));
     }
 
     /// Gives the raw block back, to be filled again.
@@ -390,6 +395,7 @@ impl Decoder {
             Some(Event::Thread(about.clone()))
         } else if number == WireKind::ThreadEnd as u8 {
             self.threads.remove(&thread.0);
+            self.parts.remove(&thread.0);
             Some(Event::ThreadEnded(thread))
         } else if number == WireKind::Module as u8 {
             let (low, high) = (self.operand()?, self.operand()?);
@@ -402,23 +408,35 @@ impl Decoder {
         }
     }
 
-    /// The part of a burst that begins with this access, unless another thread has come to it, or
-    /// to a later one, before; or none of the bursts that were asked for has such a part.
+    /// The thread of the raw block has come to the part of a burst that begins with this access, if
+    /// one of those that were asked for has such a part.
     fn sampling(&mut self, first: u64) -> Option<Sampling> {
         let burst = Stratum::of(first)?.burst(self.strata?);
-        if first <= self.part {
+        if first != burst.begin && first != burst.measured {
             return None;
         }
-        let sampling = match first {
-            first if first == burst.begin => Sampling::Filling { first },
-            first if first == burst.measured => Sampling::Measured {
+        self.parts
+            .insert(self.raw.thread, (burst.begin, first == burst.measured));
+        self.change_of_part()
+    }
+
+    /// What changes as the next accesses are of the raw block's thread. What it did before the
+    /// burst that is on, and has handed on late, is not measured.
+    fn change_of_part(&mut self) -> Option<Sampling> {
+        let part = self.parts.get(&self.raw.thread);
+        let (own, is_measured) = part.copied().unwrap_or_default();
+        let first = own.max(self.part.0);
+        let part = (first, is_measured && own == first);
+        if std::mem::replace(&mut self.part, part) == part {
+            return None;
+        }
+        Some(match part.1 {
+            false => Sampling::Filling { first },
+            true => Sampling::Measured {
                 first,
                 stands_for: Stratum::STANDS_FOR,
             },
-            _ => return None,
-        };
-        self.part = first;
-        Some(sampling)
+        })
     }
 
     /// The event of a module, unless the module is known already or is not a file.

@@ -29,8 +29,8 @@ pub(crate) struct Limiter {
     opened: Option<Instant>,
     /// Accesses recorded so far.
     recorded: u64,
-    /// The first access of the last part of a burst.
-    part: u64,
+    /// The first access of the last burst.
+    burst: u64,
     /// The limit that has stopped the recording.
     reached: Option<Limit>,
 }
@@ -42,7 +42,7 @@ impl Limiter {
             started: Instant::now(),
             opened: None,
             recorded: 0,
-            part: 0,
+            burst: 0,
             reached: None,
         }
     }
@@ -167,19 +167,19 @@ impl Limiter {
         if self.reached.is_some() {
             // The program goes on, and is ahead of what is read: up to the end of the last stratum.
             let position = control.position.load(Ordering::Relaxed);
-            let last = Stratum::of(self.part).map_or(recorded, |stratum| stratum.end());
+            let last = Stratum::of(self.burst).map_or(recorded, |stratum| stratum.end());
             accesses = accesses.min(position).min(last).max(recorded);
         }
         Some(Sampling::Ended { recorded, accesses })
     }
 
-    /// Takes note of a part of a burst, before the recording has stopped.
+    /// Takes note of a burst, before the recording has stopped.
     pub fn sampling(&mut self, sampling: Sampling) {
         if self.is_stopped() {
             return;
         }
         if let Sampling::Filling { first } | Sampling::Measured { first, .. } = sampling {
-            self.part = first;
+            self.burst = first;
         }
     }
 

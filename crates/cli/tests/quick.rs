@@ -60,8 +60,8 @@ fn miss_ratios_are_within_their_bounds() {
         // Items are touched as often as accesses are made, or a little more often.
         let (accesses, estimated) = (exact.number("accesses"), quick.number("accesses"));
         assert!(all.abs_diff(accesses) * 50 < accesses, "{all}, {accesses}");
-        // What a thread has not handed on when another comes to the measured part is measured too.
-        let off = if program.len() > 1 { 5 } else { 20 };
+        // What a thread hands on after the burst is not measured: where two run, as it happens.
+        let off = if program.len() > 1 { 4 } else { 20 };
         assert!(estimated.abs_diff(accesses) * off < accesses, "{estimated}");
         let off = SIZES.map(|size| 1 << size).filter(|size| {
             let error = miss_ratio(&quick, *size) - miss_ratio(&exact, *size);

@@ -157,16 +157,16 @@ impl Note {
 /// the first burst, all accesses were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// The accesses from here on, of all threads, are the begin of a burst: they are recorded so
-    /// that those after them can be measured. What was between them and the accesses recorded
-    /// before was left out.
+    /// The accesses from here on are of a burst, and recorded so that others of it can be measured.
+    /// If it is another burst than before, what was between them was left out.
     Filling {
-        /// The number of the first of them in the run.
+        /// The number of the burst's first access in the run.
         first: u64,
     },
-    /// Those from here on are the other accesses of the burst.
+    /// The accesses from here on are of a burst, and those of it that are measured. Threads come to
+    /// these one after the other, so that filling and measured ones may alternate.
     Measured {
-        /// The number of the first of them in the run.
+        /// The number of the burst's first access in the run.
         first: u64,
         /// How many accesses of the run each of them stands for.
         stands_for: u64,

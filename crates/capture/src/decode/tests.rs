@@ -109,3 +109,55 @@ fn renamed_thread_is_announced_again() {
     }
     assert_eq!(names, ["", "left"]);
 }
+
+/// Threads come to the measured part of a burst one after the other, and hand on what they did
+/// before it later.
+#[test]
+fn only_what_a_thread_does_in_the_measured_part_is_measured() {
+    let burst = |number: u64| Stratum::of(number << 18).unwrap().burst(5);
+    let (one, two) = (burst(8), burst(9));
+    let mut decoder = Decoder {
+        strata: Some(5),
+        ..Decoder::default()
+    };
+    let begin = |decoder: &mut Decoder, thread| {
+        decoder.begin(RawBlock {
+            thread,
+            ..RawBlock::default()
+        });
+        decoder.events.pop_front()
+    };
+    let filling = |first| Some(Sampling::Filling { first });
+    let measured = |first| {
+        Some(Sampling::Measured {
+            first,
+            stands_for: Stratum::STANDS_FOR,
+        })
+    };
+    assert_eq!(begin(&mut decoder, 0), None);
+    // What no burst begins with, and what is no number at all.
+    for wild in [one.begin + 1, 5, u64::MAX] {
+        assert_eq!(decoder.sampling(wild), None);
+    }
+    assert_eq!(decoder.sampling(one.begin), filling(one.begin));
+    assert_eq!(decoder.sampling(one.measured), measured(one.begin));
+    assert_eq!(decoder.sampling(one.measured), None);
+    // A thread that is not there yet, which then comes there.
+    assert_eq!(
+        begin(&mut decoder, 1),
+        filling(one.begin).map(Event::Sampling)
+    );
+    assert_eq!(decoder.sampling(one.measured), measured(one.begin));
+    assert_eq!(begin(&mut decoder, 0), None);
+    // The next burst. The other thread is late, and stays so.
+    assert_eq!(decoder.sampling(two.measured), measured(two.begin));
+    assert_eq!(
+        begin(&mut decoder, 1),
+        filling(two.begin).map(Event::Sampling)
+    );
+    assert_eq!(decoder.sampling(one.begin), None);
+    assert_eq!(
+        begin(&mut decoder, 0),
+        measured(two.begin).map(Event::Sampling)
+    );
+}

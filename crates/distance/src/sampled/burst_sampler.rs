@@ -127,7 +127,8 @@ enum Stage {
 /// A burst, and how far it has come.
 #[derive(Clone, Copy)]
 struct OpenBurst {
-    /// The accesses for which each stands now; 0 while it fills the cache.
+    /// Whether accesses are measured now, and those for which each such stands.
+    is_measured: bool,
     stands_for: u64,
     measured: u64,
     /// Distinct items so far.
@@ -183,6 +184,7 @@ impl BurstSampler {
         self.end_burst();
         self.tree = CountingTree::new();
         self.stage = Stage::Burst(OpenBurst {
+            is_measured: false,
             stands_for: 0,
             measured: 0,
             seen: 0,
@@ -191,18 +193,21 @@ impl BurstSampler {
         });
     }
 
-    /// Whether a burst fills the cache.
-    pub fn is_filling(&self) -> bool {
-        matches!(self.stage, Stage::Burst(burst) if burst.stands_for == 0)
+    /// From now on, accesses of the burst are not measured.
+    pub fn pause(&mut self) {
+        if let Stage::Burst(burst) = &mut self.stage {
+            burst.is_measured = false;
+        }
     }
 
-    /// From now on, accesses of the burst are measured, and each stands for so many, up to 2¹⁶. A
-    /// burst begins if none fills the cache.
+    /// From now on, accesses of the burst are measured, and each stands for so many, up to 2¹⁶. If
+    /// there is none, one begins.
     pub fn measure(&mut self, stands_for: u64) {
-        if !self.is_filling() {
+        if !matches!(self.stage, Stage::Burst(_)) {
             self.fill();
         }
         if let Stage::Burst(burst) = &mut self.stage {
+            burst.is_measured = true;
             burst.stands_for = stands_for.clamp(1, MOST_STANDS_FOR);
         }
     }
@@ -234,7 +239,7 @@ impl BurstSampler {
                 let places = u32::try_from(items.len()).expect("fewer than 2^32 items");
                 for ((place, item), &distance) in (0..places).zip(items).zip(&self.distances) {
                     let (distance, precision) = burst.precise(distance, *item, &mut self.seen);
-                    if burst.stands_for > 0 {
+                    if burst.is_measured {
                         self.counts.add(distance, precision);
                         self.measured.push(MeasuredAccess {
                             place,
@@ -401,7 +406,7 @@ impl OpenBurst {
         let least = Distance::new(self.seen);
         self.seen += 1;
         let is_new = seen.meet(item);
-        self.new += u64::from(is_new && self.stands_for > 0);
+        self.new += u64::from(is_new && self.is_measured);
         match is_new {
             true => (least, Precision::AtLeast),
             false => (least, Precision::Between),

@@ -29,6 +29,8 @@ pub(super) struct Bursts {
     /// By cell, the accesses that count for the largest distance of the burst, once that is known:
     /// when the burst ends.
     farthest: Vec<u64>,
+    /// The burst that is on, by its first access.
+    burst: Option<u64>,
     /// The accesses of the program that were recorded, and all, once it is over.
     length: Option<(u64, u64)>,
     /// Nothing is told apart.
@@ -49,6 +51,7 @@ impl Bursts {
             histogram: ExactHistogram::new(),
             keyed: KeyedHistograms::new(),
             farthest: Vec::new(),
+            burst: None,
             length: None,
             totals_only: options.is_totals_only(),
             far: Vec::new(),
@@ -58,17 +61,24 @@ impl Bursts {
     /// What comes next is sampled so.
     pub(super) fn sampling(&mut self, sampling: Sampling) {
         match sampling {
-            Sampling::Filling { .. } => {
-                self.end_burst();
-                self.sampler.fill();
+            Sampling::Filling { first } => {
+                self.be_in(first);
+                self.sampler.pause();
             }
-            Sampling::Measured { stands_for, .. } => {
-                if !self.sampler.is_filling() {
-                    self.end_burst();
-                }
+            Sampling::Measured { first, stands_for } => {
+                self.be_in(first);
                 self.sampler.measure(stands_for);
             }
             Sampling::Ended { recorded, accesses } => self.length = Some((recorded, accesses)),
+        }
+    }
+
+    /// What comes next is of the burst that begins with this access.
+    fn be_in(&mut self, first: u64) {
+        if self.burst != Some(first) {
+            self.burst = Some(first);
+            self.end_burst();
+            self.sampler.fill();
         }
     }
 
@@ -251,17 +261,22 @@ mod tests {
     fn measured_accesses_count_for_as_many_as_they_stand_for() {
         let mut bursts = begun();
         bursts.add(&columns(&[1, 2, 1], 0));
-        bursts.sampling(Sampling::Filling { first: 100 });
+        bursts.sampling(Sampling::Filling { first: 200 });
         bursts.add(&columns(&[1, 2], 1));
         bursts.sampling(measured(10));
-        bursts.add(&columns(&[2, 1], 1));
+        bursts.add(&columns(&[2], 1));
+        // Another thread is not there yet.
+        bursts.sampling(Sampling::Filling { first: 200 });
+        bursts.add(&columns(&[9], 1));
+        bursts.sampling(measured(10));
+        bursts.add(&columns(&[1], 1));
         // What was counted for cell 1 is that of cell 3 from here on.
         bursts.add(&Columns {
             merged: vec![(1, 3)],
             ..columns(&[7], 3)
         });
         bursts.sampling(Sampling::Ended {
-            recorded: 8,
+            recorded: 9,
             accesses: 50,
         });
         let counted = Box::new(bursts).finish();
