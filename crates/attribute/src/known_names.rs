@@ -16,9 +16,10 @@ pub fn file_name(path: &str) -> &str {
 
 /// What a module is called: its file, or what code is that has none.
 pub fn module_name(module: &Module) -> &str {
-    match module.is_generated_code() {
-        true => "generated code",
-        false => file_name(&module.path),
+    if module.is_generated_code() {
+        "generated code"
+    } else {
+        file_name(&module.path)
     }
 }
 

@@ -426,16 +426,19 @@ impl Decoder {
         let part = self.parts.get(&self.raw.thread);
         let (own, is_measured) = part.copied().unwrap_or_default();
         let first = own.max(self.part.0);
-        let part = (first, is_measured && own == first);
+        // Bursts only follow each other: a thread that is behind has no burst of its own again.
+        let is_measured = is_measured && own == first;
+        let part = (first, is_measured);
         if std::mem::replace(&mut self.part, part) == part {
             return None;
         }
-        Some(match part.1 {
-            false => Sampling::Filling { first },
-            true => Sampling::Measured {
+        Some(if is_measured {
+            Sampling::Measured {
                 first,
                 stands_for: Stratum::STANDS_FOR,
-            },
+            }
+        } else {
+            Sampling::Filling { first }
         })
     }
 

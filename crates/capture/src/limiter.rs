@@ -161,16 +161,23 @@ impl Limiter {
     /// What part of the run was recorded, if bursts of it were.
     pub fn sampled(&self, control: &Control) -> Option<Sampling> {
         self.options.strata?;
+        let (recorded, accesses) = self.lengths(control);
+        Some(Sampling::Ended { recorded, accesses })
+    }
+
+    /// The accesses that were recorded in bursts, and those that were made until the run or its
+    /// recording ended.
+    fn lengths(&self, control: &Control) -> (u64, u64) {
         let recorded = self.recorded;
         let left_out = control.left_out.load(Ordering::Relaxed);
-        let mut accesses = recorded.saturating_add(left_out);
-        if self.reached.is_some() {
-            // The program goes on, and is ahead of what is read: up to the end of the last stratum.
-            let position = control.position.load(Ordering::Relaxed);
-            let last = Stratum::of(self.burst).map_or(recorded, |stratum| stratum.end());
-            accesses = accesses.min(position).min(last).max(recorded);
+        let accesses = recorded.saturating_add(left_out);
+        if self.reached.is_none() {
+            return (recorded, accesses);
         }
-        Some(Sampling::Ended { recorded, accesses })
+        // The program goes on, and is ahead of what is read: up to the end of the last stratum.
+        let position = control.position.load(Ordering::Relaxed);
+        let last = Stratum::of(self.burst).map_or(recorded, |stratum| stratum.end());
+        (recorded, accesses.min(position).min(last).max(recorded))
     }
 
     /// Takes note of a burst, before the recording has stopped.
@@ -185,9 +192,7 @@ impl Limiter {
 
     /// Nothing if all accesses were recorded.
     fn between_bursts(&self, control: &Control) -> Option<Note> {
-        let Some(Sampling::Ended { recorded, accesses }) = self.sampled(control) else {
-            return None;
-        };
+        let (recorded, accesses) = self.lengths(control);
         let until = match self.reached {
             Some(_) => " up to the end of the recording",
             None => "",

@@ -121,11 +121,11 @@ impl Running {
         control.write_to(&segment.header().control, &launch.functions()?);
         let program = launch.command.first().cloned().unwrap_or_default();
         let started = SystemTime::now();
-        let child = launch.start(&segment.path())?;
+        let launched = launch.start(&segment.path())?;
         Ok(Running {
-            child: child.child,
-            rewritten: child.rewritten,
-            built_in: child.built_in,
+            child: launched.child,
+            rewritten: launched.rewritten,
+            built_in: launched.built_in,
             program,
             decoder: Decoder::new(launch.basic_blocks, control.strata, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
@@ -606,6 +606,8 @@ impl Running {
     fn watch(&mut self, event: &Event) {
         if let Event::Process(process) = event {
             self.seen.processes += 1;
+            // Names of generated code are of the program that the process has become last.
+            self.processes.retain(|(_, pid)| *pid != process.pid);
             self.processes.push((process.id, process.pid));
             self.seen.instrumented |= process.instrumented;
             self.seen.names |= !process.instrumented;

@@ -48,18 +48,6 @@ fn counts(json: &Json) -> Vec<u64> {
     ARRAYS.iter().map(|(name, _)| json.object(name)).collect()
 }
 
-/// What was recorded and what was left out, from the note of it.
-fn shares(json: &Json) -> (u64, u64) {
-    let warnings = json.0["warnings"].as_array().unwrap();
-    let note = warnings.iter().find(|w| w["code"] == "left-out").unwrap();
-    let text = note["message"].as_str().unwrap().replace(',', "");
-    let numbers: Vec<u64> = text
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    (numbers[0], numbers[1])
-}
-
 #[test]
 fn regions_and_functions_limit_the_recording() {
     let place = programs();
@@ -98,7 +86,7 @@ fn summary_counts_accesses_left_out() {
         .into_iter()
         .map(|options| {
             let (_, json) = profiled(&place, program, options);
-            let (recorded, whole) = shares(&json);
+            let [recorded, whole] = json.recorded();
             if program == "./regions" {
                 // One item an access.
                 assert_eq!(recorded, json.number("accesses"), "{options:?}");
@@ -108,10 +96,10 @@ fn summary_counts_accesses_left_out() {
         .collect();
         assert!(wholes.iter().all(|whole| *whole == wholes[0]), "{wholes:?}");
         let (_, json) = profiled(&place, program, &["--after", "1000"]);
-        assert_eq!(shares(&json), (wholes[0] - 1000, wholes[0]));
+        assert_eq!(json.recorded(), [wholes[0] - 1000, wholes[0]]);
         let (_, json) = profiled(&place, program, &["--burst", "100:300"]);
         let last = (wholes[0] % 400).min(100);
-        assert_eq!(shares(&json).0, wholes[0] / 400 * 100 + last);
+        assert_eq!(json.recorded()[0], wholes[0] / 400 * 100 + last);
     }
     // By hand: of the first 2,000 accesses, all to one array, the last hundred.
     let (_, json) = profiled(&place, "./regions", &["--after", "1900", "--for", "100"]);

@@ -34,15 +34,6 @@ fn half_width(json: &Json, lines: u64) -> f64 {
         .max(of(&points[next.saturating_sub(1)]).1)
 }
 
-/// What was recorded of how much.
-fn recorded(json: &Json) -> [u64; 2] {
-    let warnings = json.0["warnings"].as_array().unwrap();
-    let note = warnings.iter().find(|w| w["code"] == "left-out").unwrap();
-    let text = note["message"].as_str().unwrap().replace(',', "");
-    let mut numbers = text.split(' ').filter_map(|word| word.parse().ok());
-    [(); 2].map(|()| numbers.next().unwrap())
-}
-
 #[test]
 fn miss_ratios_are_within_their_bounds() {
     let place = place();
@@ -54,7 +45,7 @@ fn miss_ratios_are_within_their_bounds() {
         let (done, exact) = place.profile(options, program);
         let (quick_done, quick) = quick(&place, options, program);
         assert_eq!(done.out, quick_done.out, "the program does what it did");
-        let [part, all] = recorded(&quick);
+        let [part, all] = quick.recorded();
         assert!(part < all / 3, "{part} of {all}");
         assert_eq!(quick.number("references"), all);
         // Items are touched as often as accesses are made, or a little more often.
@@ -133,7 +124,7 @@ fn limits_cut_the_run() {
     assert!((1000..1100).contains(&json.number("accesses")));
     let options = ["--capture", "rewriting", "--max-accesses", "2200000"];
     let (_, json) = quick(&place, &options, &["./spells"]);
-    let [part, all] = recorded(&json);
+    let [part, all] = json.recorded();
     assert_eq!(part, 2_200_000);
     // Of each stratum of 262,144 accesses, 10,240 are recorded.
     let more = (part - (1 << 21)) / 10_240 * (1 << 18);

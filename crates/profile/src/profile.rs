@@ -134,6 +134,11 @@ pub struct Method {
 impl Method {
     /// The engine of runs of which bursts were recorded.
     pub const BURSTS: &str = "bursts";
+
+    /// Whether all counts are estimates from bursts of the run.
+    pub fn is_from_bursts(&self) -> bool {
+        !self.exact && self.engine == Method::BURSTS
+    }
 }
 
 /// A step of an engine, and how long it took.

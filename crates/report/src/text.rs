@@ -9,7 +9,7 @@ mod visits;
 
 use std::fmt::Write;
 
-use reuselens_profile::{CacheSize, Dimension, Method, Profile, Warning};
+use reuselens_profile::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
@@ -159,7 +159,7 @@ fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
         let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, &text));
         return;
     }
-    let is_estimate = !profile.method.exact && profile.method.engine == Method::BURSTS;
+    let is_estimate = profile.method.is_from_bursts();
     let about = if is_estimate { "about " } else { "" };
     let all = format!("{about}{}", count(profile.histogram.accesses()));
     let (what, cold) = (accesses(profile), first_touches(profile));

@@ -139,9 +139,10 @@ fn bounds(method: &Method) -> String {
         return String::new();
     };
     // What a share is of that an engine looks at.
-    let of = match method.engine.as_str() {
-        Method::BURSTS => "accesses",
-        _ => "items",
+    let of = if method.is_from_bursts() {
+        "accesses"
+    } else {
+        "items"
     };
     format!(
         "{} of the {of}: miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({:.0} % confidence)",

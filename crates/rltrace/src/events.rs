@@ -76,14 +76,14 @@ pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
 }
 
 fn put_sampling(out: &mut Vec<u8>, sampling: Sampling) {
-    let (tag, numbers) = match sampling {
-        Sampling::Filling { first } => (FILLING, vec![first]),
-        Sampling::Measured { first, stands_for } => (MEASURED, vec![first, stands_for]),
-        Sampling::Ended { recorded, accesses } => (ENDED, vec![recorded, accesses]),
+    let (tag, numbers): (u8, &[u64]) = match &sampling {
+        Sampling::Filling { first } => (FILLING, &[*first]),
+        Sampling::Measured { first, stands_for } => (MEASURED, &[*first, *stands_for]),
+        Sampling::Ended { recorded, accesses } => (ENDED, &[*recorded, *accesses]),
     };
     out.push(tag);
     for number in numbers {
-        varint::put(out, number);
+        varint::put(out, *number);
     }
 }
 

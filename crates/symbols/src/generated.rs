@@ -13,10 +13,10 @@ use reuselens_trace::Module;
 pub(crate) fn read(module: &Module) -> Result<PerfMap, String> {
     let map = PerfMap::read(&path_of(&module.path), None)
         .map_err(|error| format!("cannot read {}: {error}", module.path))?;
-    match map.id() == module.build_id {
-        true => Ok(map),
-        false => Err(format!("{} changed since the run", module.path)),
+    if map.id() != module.build_id {
+        return Err(format!("{} changed since the run", module.path));
     }
+    Ok(map)
 }
 
 /// The frame of an instruction: of its function, as no map has lines.

@@ -412,6 +412,16 @@ impl Json {
         found.map(|group| group.accesses).sum()
     }
 
+    /// What was recorded and how much there was, from the note of what was left out.
+    pub fn recorded(&self) -> [u64; 2] {
+        let warnings = self.0["warnings"].as_array().unwrap();
+        let note = warnings.iter().find(|w| w["code"] == "left-out").unwrap();
+        let text = note["message"].as_str().unwrap().replace(',', "");
+        let words = text.split_whitespace();
+        let mut numbers = words.filter_map(|word| word.parse().ok());
+        [(); 2].map(|()| numbers.next().unwrap())
+    }
+
     pub fn warnings(&self) -> Vec<String> {
         let warnings = self.0["warnings"].as_array().unwrap();
         let code = |warning: &Value| warning["code"].as_str().unwrap().to_owned();

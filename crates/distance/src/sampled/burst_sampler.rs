@@ -200,8 +200,8 @@ impl BurstSampler {
         }
     }
 
-    /// From now on, accesses of the burst are measured, and each stands for so many, up to 2¹⁶. If
-    /// there is none, one begins.
+    /// From now on, accesses of the burst are measured, and each stands for so many, up to 2¹⁶.
+    /// If there is none, one begins.
     pub fn measure(&mut self, stands_for: u64) {
         if !matches!(self.stage, Stage::Burst(_)) {
             self.fill();
@@ -223,6 +223,7 @@ impl BurstSampler {
         }
         self.distances.resize(items.len(), Distance::COLD);
         self.measured.clear();
+        // Those that fill the cache go through the engine too: they are what the others reuse.
         self.tree.process(items, &mut self.distances);
         self.recorded += items.len() as u64;
         match &mut self.stage {
@@ -278,6 +279,8 @@ impl BurstSampler {
         };
         let all = burst.stands_for;
         let cold = match precision {
+            // The share of first accesses is far below one in `all`, so rounding each would lose
+            // them: what is left of one is added to the next.
             Precision::AtLeast => {
                 let cold = all as f64 * burst.first + self.remainder;
                 self.remainder = cold.fract();
@@ -351,17 +354,19 @@ impl BurstSampler {
         sum_from_above(&mut self.exact);
         let bursts = self.moments.weight();
         let mut top = exact_top(&self.exact);
-        let (mut mean, mut half) = self.unknown(beginning);
-        if let Some(curve) = self.moments.curve(None) {
-            self.off.iter_mut().for_each(|off| *off /= bursts);
-            let measured = self.measured_accesses as f64;
-            let mut curve = CurveWithBound::of_bursts(0, curve, &self.off, measured, 1.0);
-            curve.widen(|_| UNMET * self.heaviest / bursts);
-            // Up to there accesses may miss that are taken to hit.
-            let most = bin(self.seen.most()) + 1;
-            top = top.max(flat_from(&curve.mean)).max(most);
-            (mean, half) = (curve.mean, curve.half);
-        }
+        let (mean, half) = match self.moments.curve(None) {
+            None => self.unknown(beginning),
+            Some(curve) => {
+                self.off.iter_mut().for_each(|off| *off /= bursts);
+                let measured = self.measured_accesses as f64;
+                let mut curve = CurveWithBound::of_bursts(0, curve, &self.off, measured, 1.0);
+                curve.widen(|_| UNMET * self.heaviest / bursts);
+                // Up to there accesses may miss that are taken to hit.
+                let most = bin(self.seen.most()) + 1;
+                top = top.max(flat_from(&curve.mean)).max(most);
+                (curve.mean, curve.half)
+            }
+        };
         let rest = if bursts > 0.0 {
             bursts as u64
         } else {
@@ -378,14 +383,11 @@ impl BurstSampler {
     /// What is known after the beginning where there were too few bursts to know how much they
     /// vary: nothing. The rest is taken to be like the bursts, or like the beginning.
     fn unknown(&self, beginning: u64) -> (Vec<f64>, Vec<f64>) {
-        let mean = match self.moments.weight() > 0.0 {
-            true => self.moments.means(),
-            false => {
-                let misses = self.exact.iter();
-                misses
-                    .map(|misses| misses / beginning.max(1) as f64)
-                    .collect()
-            }
+        let mean = if self.moments.weight() > 0.0 {
+            self.moments.means()
+        } else {
+            let share = |misses| misses / beginning.max(1) as f64;
+            self.exact.iter().map(share).collect()
         };
         (mean, vec![1.0; BINS + 1])
     }
@@ -407,10 +409,13 @@ impl OpenBurst {
         self.seen += 1;
         let is_new = seen.meet(item);
         self.new += u64::from(is_new && self.is_measured);
-        match is_new {
-            true => (least, Precision::AtLeast),
-            false => (least, Precision::Between),
-        }
+        // In an earlier burst it had its place among all items; else it may be its first access.
+        let precision = if is_new {
+            Precision::AtLeast
+        } else {
+            Precision::Between
+        };
+        (least, precision)
     }
 }
 

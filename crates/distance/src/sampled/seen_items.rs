@@ -57,9 +57,10 @@ impl SeenItems {
     /// met once and twice (Chao 1987). Too small where items have their times.
     pub(super) fn likely(&self) -> u64 {
         let [_, once, twice, _] = self.with.map(|items| items as f64);
-        let unseen = match twice > 0.0 {
-            true => once * once / (2.0 * twice),
-            false => once * (once - 1.0) / 2.0,
+        let unseen = if twice > 0.0 {
+            once * once / (2.0 * twice)
+        } else {
+            once * (once - 1.0) / 2.0
         };
         let between = (self.new * self.stands_for) as f64;
         self.sightings.len() as u64 + unseen.min(between) as u64

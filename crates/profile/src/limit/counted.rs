@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::{Metric, NamedError};
 use crate::difference::unsure;
-use crate::{CacheSize, CacheSizeError, DifferenceError, Group, Method, Profile};
+use crate::{CacheSize, CacheSizeError, DifferenceError, Group, Profile};
 
 /// How far a number may be from the true one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,7 +147,6 @@ impl CountedAccesses<'_> {
         let histogram = &profile.histogram;
         let cold = group.map_or_else(|| profile.first_touches(), |group| group.cold);
         let is_mean = metric == Metric::MeanDistance;
-        let is_bursts = !profile.method.exact && profile.method.engine == Method::BURSTS;
         let value = match metric {
             Metric::Accesses => self.accesses() as f64,
             Metric::MeanDistance => {
@@ -157,7 +156,7 @@ impl CountedAccesses<'_> {
         };
         let certainty = match group {
             // Bursts tell of miss ratios alone.
-            None if is_bursts => UNBOUNDED,
+            None if profile.method.is_from_bursts() => UNBOUNDED,
             // Samples of the items count all accesses, and estimate their distances.
             None if metric == Metric::Accesses => Certainty::Exact,
             None if is_mean && !profile.method.exact => UNBOUNDED,

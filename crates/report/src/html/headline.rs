@@ -123,9 +123,10 @@ fn next_level(scene: &Scene) -> String {
                 .replace("invalidated", "what was invalidated")
         )
     } else {
-        match scene.profile.method.exact {
-            true => format!(" {ratio} also miss in {}.", next.label()),
-            false => format!(" In {}, {ratio} miss.", next.label()),
+        if scene.profile.method.exact {
+            format!(" {ratio} also miss in {}.", next.label())
+        } else {
+            format!(" In {}, {ratio} miss.", next.label())
         }
     }
 }
@@ -155,9 +156,10 @@ fn tiles(out: &mut String, scene: &Scene) {
     }
     for level in &scene.levels {
         let misses = scene.misses(level.items);
-        let of_size = match level.is_known(scene.profile) {
-            true => format!("{} in {}", count(misses), level.size),
-            false => format!("in {}", level.size),
+        let of_size = if level.is_known(scene.profile) {
+            format!("{} in {}", count(misses), level.size)
+        } else {
+            format!("in {}", level.size)
         };
         let name = format!("Miss in {}", level.short());
         tile(&name, level.miss_ratio(scene.profile), of_size);

@@ -89,6 +89,8 @@ impl Bursts {
             let accesses = std::mem::take(&mut self.farthest[cell]);
             self.count(cell as u32, likely, accesses);
         }
+        // What is near was counted by cell alone, and so far only for the beginning: bursts add to
+        // the same cells from here on, and to the histogram themselves.
         if let Some(beginning) = self.beginning.take() {
             self.histogram = beginning.finish();
             add_near(&mut self.histogram, &self.keyed);
@@ -132,6 +134,7 @@ impl Bursts {
 
 impl CountMethod for Bursts {
     fn add(&mut self, columns: &Columns) {
+        // First: the cells of these columns have the numbers that are theirs after the merges.
         self.keyed.move_all(&columns.merged);
         move_counts(&mut self.farthest, &columns.merged);
         self.sampler.process(&columns.items);
