@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reuselens_profile::{DataLayout, ElementUse};
 
-use super::fit::{Fit, are_in_one_array, extends, fit, has_one_place, is_link};
+use super::fit::{Fit, are_in_one_array, extends, fit, has_one_place, is_link, is_same};
 use super::{ALIGNMENTS, Ballot, Class, HEAD, MAX_EARLIER, MAX_START, with_stride};
 use crate::symbol_source::AccessedType;
 
@@ -42,7 +42,9 @@ impl Ballot {
             Fit::Against(range) => (Class::Against, range),
         };
         self.has_field |= class == Class::Agrees;
-        self.has_several |= class == Class::Agrees && inner >= bytes;
+        let is_further = inner >= bytes;
+        self.has_several |= class == Class::Agrees && is_further;
+        self.may_have_several |= is_further && is_same(&access.layout, &known);
         self.is_broken |= class == Class::Against && self.allocated.is_none();
         // Where blocks have one size, offsets are those in the block.
         let element = match self.allocated.is_none() && self.block != 0 {
@@ -107,7 +109,7 @@ impl Ballot {
             return is_stride.then(|| (with_stride(layout, stride), self.start));
         }
         // Another type: the accesses so far were to a head.
-        if self.has_head || !self.can_be_of(access) {
+        if self.has_head || self.may_have_several || !self.can_be_of(access) {
             return None;
         }
         let further = after.checked_sub(known.bytes)? % layout.bytes;
@@ -162,6 +164,8 @@ impl Ballot {
         }
         let needs_several = self.block == 0 && self.candidate.is_some() && !self.has_several;
         self.patience = self.patience.saturating_sub(u32::from(needs_several));
+        // From here on, accesses of these instructions are counted wherever they are.
+        self.may_have_several |= self.patience == 0;
         !needs_several || self.patience == 0
     }
 

@@ -145,7 +145,7 @@ pub(super) fn extends(layout: &DataLayout, base: &DataLayout) -> bool {
 
 /// Whether two layouts describe one type: typedefs give one type several names, and elements may
 /// be further apart than the type has bytes.
-fn is_same(one: &DataLayout, other: &DataLayout) -> bool {
+pub(super) fn is_same(one: &DataLayout, other: &DataLayout) -> bool {
     let is_number = one.fields.is_empty();
     one.fields == other.fields && (one.bytes == other.bytes || !is_number)
 }

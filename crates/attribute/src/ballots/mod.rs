@@ -132,6 +132,9 @@ struct Ballot {
     has_field: bool,
     /// Whether one beyond the first element did.
     has_several: bool,
+    /// Whether accesses to the candidate may go beyond the first element, wherever they agree. Then
+    /// it is not the type of a head.
+    may_have_several: bool,
     /// What is left of [`PATIENCE`].
     patience: u32,
     /// Sizes of elements of which offsets were counted before the present one.
@@ -210,6 +213,7 @@ impl Ballots {
             is_broken: false,
             has_field: false,
             has_several: false,
+            may_have_several: false,
             patience: PATIENCE,
             counted: block
                 .filter(|_| bytes <= ElementUse::MOST_BYTES)
