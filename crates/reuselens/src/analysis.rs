@@ -2,21 +2,19 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens_attribute::{Columns, DataFilter, Kinds};
-use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
+use reuselens_attribute::Columns;
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::KeyedHistograms;
-use reuselens_profile::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_profile::{Machine, Profile, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
-use crate::attribution::{self, Attribution, Uncounted, no_accesses};
+use crate::attribution::{self, Attribution, no_accesses};
 use crate::budget::{Budget, Looks};
-use crate::counts::{self, Counted, Counts, DeviceFault, PathCounts, SampledRun};
+use crate::counts::{self, Counted, Counts, DeviceFault, RunEvent};
 use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
-use crate::{carried_reuses, cause_warnings, path_warnings, segments, weighed};
+use crate::{segments, weighed};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -165,45 +163,23 @@ pub(crate) fn profile(
     if let Some(stop) = pass.stop {
         stop.note(accesses, &mut attribution);
     }
-    let carried = counted.more.carried.take().unwrap_or_default();
-    attribution.scopes.clone_from(&carried.scopes);
+    attribution.scopes = counted.scopes;
     let mut uncounted = attribution.finish(source, command, machine, options);
     let profile = &mut uncounted.profile;
     profile.method.engine = counted.engine;
     profile.method.exact = counted.exact;
     profile.method.error_bound = counted.error_bound;
     profile.method.error_bounds = counted.error_bounds;
-    profile.method.engine_steps = counted.more.engine_steps;
     profile.histogram = counted.histogram;
-    if let Some(run) = counted.more.sampled {
-        profile.references = references(profile, run, options);
-    }
-    profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
     if accesses == 0 && whole {
         explain_nothing(profile);
     }
     (profile.warnings).extend(options.max_distance.map(bounded_history));
-    if let Some(forward) = counted.more.forward {
-        add_forward(profile, &forward);
+    for addition in counted.additions {
+        addition.write(&mut uncounted);
     }
-    if let Some(invalidated) = counted.more.invalidated {
-        add_invalidated(profile, &invalidated);
-    }
-    if let Some(bytes) = counted.more.requested_bytes {
-        profile.granularity = options.weight_unit();
-        profile.references = accesses;
-        profile.requested_bytes = Some(bytes);
-        return uncounted.whole();
-    }
-    if let Some(paths) = counted.more.paths {
-        add_paths(&mut uncounted.profile, paths);
-    }
-    if let Some(causes) = counted.more.causes {
-        let is_sampled = counts::sample_rate(options).is_some();
-        add_causes(&mut uncounted, causes, &carried, is_sampled);
-    }
-    if options.is_totals_only() {
+    if options.weigh_bytes || options.is_totals_only() {
         return uncounted.whole();
     }
     if options.has_one_cell(source) {
@@ -213,78 +189,12 @@ pub(crate) fn profile(
     uncounted.counted(keyed.iter(), |element| elements.take(element))
 }
 
-/// The accesses of a run of which bursts were recorded: counted, or in proportion to those that
-/// were seen, where not all count.
-fn references(profile: &Profile, run: SampledRun, options: &AnalysisOptions) -> u64 {
-    if options.kinds == Kinds::All && options.data == DataFilter::All {
-        return run.accesses;
-    }
-    let scaled = u128::from(profile.references) * u128::from(profile.histogram.accesses());
-    u64::try_from(scaled / u128::from(run.items.max(1))).unwrap_or(u64::MAX)
-}
-
 /// Warns that there are no accesses, unless it is known already why.
 fn explain_nothing(profile: &mut Profile) {
     let mut warnings = profile.warnings.iter();
     if !warnings.any(|warning| warning.code == "never-entered") {
         profile.warnings.push(no_accesses(profile.method.ids));
     }
-}
-
-/// Puts the forward distances of each cell into a profile whose cells are in the order of their
-/// numbers.
-fn add_forward(profile: &mut Profile, forward: &KeyedHistograms) {
-    for (number, cell) in (0..).zip(&mut profile.cells) {
-        cell.forward = forward.get(number).unwrap_or_default().0;
-    }
-}
-
-/// Puts the invalidated accesses of each cell into a profile whose cells are in the order of their
-/// numbers.
-fn add_invalidated(profile: &mut Profile, invalidated: &[u64]) {
-    profile.invalidated = invalidated.iter().sum();
-    for (cell, &invalidated) in profile.cells.iter_mut().zip(invalidated) {
-        cell.invalidated = invalidated;
-    }
-}
-
-/// Puts what was counted by path into a profile whose cells are in the order of their numbers.
-fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
-    let (cells, firsts) = (&profile.cells, &paths.first_cells);
-    paths.table.renumber(|site| {
-        let cell = firsts.get(&site).map(|cell| *cell as usize);
-        let cell = cell.and_then(|cell| cells.get(cell));
-        cell.map_or(0, |cell| cell.site)
-    });
-    let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
-    profile.warnings.extend(path_warnings::warnings(&kept));
-    profile.paths = Some(kept);
-}
-
-/// Puts what was counted of causes into a profile whose cells are in the order of their numbers.
-fn add_causes(
-    uncounted: &mut Uncounted,
-    causes: CauseCounts,
-    carried: &CarriedCounts,
-    is_sampled: bool,
-) {
-    let profile = &mut uncounted.profile;
-    let place = |cell: &Cell| CellPlace {
-        site: cell.site,
-        object: cell.object,
-    };
-    let places: Vec<CellPlace> = profile.cells.iter().map(place).collect();
-    let left_out = causes.cells_without_elements() > 0;
-    let (cells, mut causes) = causes.finish(&places);
-    causes.set_types(&uncounted.element_types);
-    for (cell, causes) in profile.cells.iter_mut().zip(cells) {
-        cell.causes = causes;
-    }
-    let named = profile.causes.take().unwrap_or_default().scopes;
-    carried_reuses::add(&mut causes, carried, named, &places);
-    let warnings = cause_warnings::all(profile, &causes, is_sampled, left_out);
-    profile.warnings.extend(warnings);
-    profile.causes = Some(causes);
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is
@@ -346,7 +256,7 @@ impl Analysis {
         let counts = counts::begin(options)?;
         Ok(Analysis {
             attribution,
-            gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
+            gathers: !counts.by_thread(),
             gathered: Columns::new(),
             fault: counts.fault(),
             counts,
@@ -424,10 +334,12 @@ impl Analysis {
                 }
                 Ok(Step::Event(event)) => {
                     match event {
-                        Event::ThreadEnded(thread) => self.counts.thread_ended(thread),
+                        Event::ThreadEnded(thread) => {
+                            self.counts.event(RunEvent::ThreadEnded(thread));
+                        }
                         Event::Sampling(sampling) => {
                             self.count_gathered();
-                            self.counts.sampling(sampling);
+                            self.counts.event(RunEvent::Sampling(sampling));
                         }
                         _ => {}
                     }
@@ -442,7 +354,7 @@ impl Analysis {
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
     fn block(&mut self, block: &mut Block) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
-        counts.thread(block.process, block.thread);
+        counts.event(RunEvent::Thread(block.process, block.thread));
         let mut full = None;
         let count = |piece: &Columns| {
             if full.is_some() {

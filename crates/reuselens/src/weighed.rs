@@ -16,8 +16,9 @@ use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
 use crate::analysis::Pass;
 use crate::attribution::Attribution;
+use crate::attribution::Uncounted;
 use crate::budget::{LOOK_AT_MEMORY_EVERY, Looks};
-use crate::counts::{Counted, More};
+use crate::counts::{Addition, Counted};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, Progress};
 
@@ -274,13 +275,30 @@ impl Weighed {
                 bytes.add_far(distance, weight.bytes);
             }
         }
-        Counted {
-            more: More {
-                requested_bytes: Some(bytes),
-                ..More::default()
-            },
-            ..Counted::exactly(NAME, histogram)
-        }
+        let mut counted = Counted::exactly(NAME, histogram);
+        counted.add(RequestedBytes {
+            bytes,
+            unit: self.unit,
+            requests: self.accesses,
+        });
+        counted
+    }
+}
+
+/// The bytes requested by distance.
+struct RequestedBytes {
+    bytes: ExactHistogram,
+    /// Of distances.
+    unit: Granularity,
+    requests: u64,
+}
+
+impl Addition for RequestedBytes {
+    fn write(self: Box<Self>, into: &mut Uncounted) {
+        let profile = &mut into.profile;
+        profile.granularity = self.unit;
+        profile.references = self.requests;
+        profile.requested_bytes = Some(self.bytes);
     }
 }
 

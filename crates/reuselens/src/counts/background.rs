@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock};
 
 use reuselens_attribute::Columns;
 use reuselens_hugepages::OutOfMemory;
-use reuselens_trace::{ProcessId, Sampling, ThreadId};
+use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 use reuselens_workers::Background;
 
 use super::gather::append;
 use super::lanes::Lanes;
-use super::{Counted, Counts, DeviceFault, THREAD_STEPS};
+use super::{Counted, Counts, DeviceFault, RunEvent, THREAD_STEPS};
 
 /// Item accesses in a batch: enough that handing over costs nothing, few enough to stay in the
 /// cache.
@@ -34,12 +34,8 @@ type Inner = Box<dyn Counts>;
 /// What is handed over.
 enum Job {
     Count(Box<Columns>),
-    /// What comes next is of this program thread, and whether it is new.
-    Thread(ProcessId, ThreadId, bool),
-    /// It has ended.
-    Ended(ThreadId),
-    /// How the run is sampled from here on.
-    Sampling(Sampling),
+    /// What happens in the run, and whether that is the first block of a program thread.
+    Event(RunEvent, bool),
     /// Say when everything before this is counted.
     Drain(Sender<()>),
     /// Do with less memory, and say whether that is possible.
@@ -181,14 +177,12 @@ fn work(
                 // Nobody takes them back any more when all is read.
                 let _ = used.send(*columns);
             }
-            Job::Thread(process, thread, is_new) => {
-                inner.thread(process, thread);
+            Job::Event(event, is_new) => {
+                inner.event(event);
                 if is_new {
                     timer.began();
                 }
             }
-            Job::Ended(thread) => inner.thread_ended(thread),
-            Job::Sampling(sampling) => inner.sampling(sampling),
             Job::Drain(done) => {
                 held.store(inner.memory().get(), Ordering::Relaxed);
                 // Who asked is waiting.
@@ -205,32 +199,29 @@ fn work(
 }
 
 impl Counts for BackgroundCounts {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        let now = Some((process, thread));
-        if self.by_thread && self.thread != now {
-            self.send();
-            self.thread = now;
-            while self.lanes.over().is_some() {}
-            let (_, is_new) = self.lanes.number(process, thread);
-            self.worker.send(Job::Thread(process, thread, is_new));
+    fn event(&mut self, event: RunEvent) {
+        let mut is_new = false;
+        match event {
+            RunEvent::Thread(process, thread) => {
+                let now = Some((process, thread));
+                if !self.by_thread || self.thread == now {
+                    return;
+                }
+                self.thread = now;
+                while self.lanes.over().is_some() {}
+                (_, is_new) = self.lanes.number(process, thread);
+            }
+            RunEvent::ThreadEnded(_) if !self.by_thread => return,
+            RunEvent::ThreadEnded(thread) => self.lanes.end(thread),
+            RunEvent::Sampling(_) => {}
         }
+        // What comes before it is counted before it.
+        self.send();
+        self.worker.send(Job::Event(event, is_new));
     }
 
     fn by_thread(&self) -> bool {
         self.by_thread
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        if self.by_thread {
-            self.send();
-            self.lanes.end(thread);
-            self.worker.send(Job::Ended(thread));
-        }
-    }
-
-    fn sampling(&mut self, sampling: Sampling) {
-        self.send();
-        self.worker.send(Job::Sampling(sampling));
     }
 
     fn add(&mut self, columns: &Columns) {

@@ -1,10 +1,8 @@
 //! Runs of which bursts were recorded ([`Sampling`]): what is measured in them, for all.
 
-use reuselens_attribute::{Columns, NamesMode};
+use reuselens_attribute::{Columns, DataFilter, Kinds, NamesMode};
 use reuselens_distance::BurstSampler;
-use reuselens_locality::{
-    BoundedCurve, DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms,
-};
+use reuselens_locality::{BoundedCurve, DeferredHistogram, ExactHistogram, KeyedHistograms};
 use reuselens_profile::{Method, Sharing};
 use reuselens_trace::Sampling;
 use reuselens_units::{Bytes, Distance};
@@ -12,7 +10,8 @@ use reuselens_units::{Bytes, Distance};
 use super::exact::{add_near, add_told_apart};
 use super::sampled::bounded_curve;
 use super::shares::{add_at, move_counts};
-use super::{CountMethod, Counted, More, SampledRun, chunks};
+use super::{Addition, CountMethod, Counted, RunEvent, chunks};
+use crate::attribution::Uncounted;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, Error};
 
@@ -35,6 +34,8 @@ pub(super) struct Bursts {
     length: Option<(u64, u64)>,
     /// Nothing is told apart.
     totals_only: bool,
+    /// Whether all accesses of the program count.
+    counts_all: bool,
     /// Memory for the distances that are not near.
     far: Vec<Distance>,
 }
@@ -54,23 +55,9 @@ impl Bursts {
             burst: None,
             length: None,
             totals_only: options.is_totals_only(),
+            counts_all: options.kinds == Kinds::All && options.data == DataFilter::All,
             far: Vec::new(),
         })
-    }
-
-    /// What comes next is sampled so.
-    pub(super) fn sampling(&mut self, sampling: Sampling) {
-        match sampling {
-            Sampling::Filling { first } => {
-                self.be_in(first);
-                self.sampler.pause();
-            }
-            Sampling::Measured { first, stands_for } => {
-                self.be_in(first);
-                self.sampler.measure(stands_for);
-            }
-            Sampling::Ended { recorded, accesses } => self.length = Some((recorded, accesses)),
-        }
     }
 
     /// What comes next is of the burst that begins with this access.
@@ -133,6 +120,27 @@ impl Bursts {
 }
 
 impl CountMethod for Bursts {
+    fn event(&mut self, event: RunEvent) {
+        let RunEvent::Sampling(sampling) = event else {
+            return;
+        };
+        match sampling {
+            Sampling::Filling { first } => {
+                self.be_in(first);
+                self.sampler.pause();
+            }
+            Sampling::Measured { first, stands_for } => {
+                self.be_in(first);
+                self.sampler.measure(stands_for);
+            }
+            Sampling::Ended { recorded, accesses } => self.length = Some((recorded, accesses)),
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         // First: the cells of these columns have the numbers that are theirs after the merges.
         self.keyed.move_all(&columns.merged);
@@ -142,8 +150,16 @@ impl CountMethod for Bursts {
         self.add_measured(columns);
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.sampler.recorded()
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -171,20 +187,46 @@ impl CountMethod for Bursts {
         let share = recorded as f64 / accesses.max(1) as f64;
         let curve = bounded_curve(&estimate.points, estimate.confidence, share);
         let curve = (!exact).then_some(curve);
-        Counted {
-            more: More {
-                sampled: (!exact).then_some(SampledRun { accesses, items }),
-                ..More::default()
-            },
-            engine: Method::BURSTS.to_owned(),
+        let mut counted = Counted {
             exact,
             error_bound: curve.as_ref().map(BoundedCurve::largest),
             error_bounds: curve,
-            histogram: self.histogram,
             keyed: self.keyed,
-            elements: ElementHistograms::new(),
-            warnings: Vec::new(),
+            ..Counted::exactly(Method::BURSTS, self.histogram)
+        };
+        if !exact {
+            counted.add(SampledRun {
+                accesses,
+                items,
+                counts_all: self.counts_all,
+            });
         }
+        counted
+    }
+}
+
+/// What was seen of a run of which bursts were recorded.
+struct SampledRun {
+    /// Its accesses, recorded or not.
+    accesses: u64,
+    /// The item accesses that were seen.
+    items: u64,
+    /// Whether all accesses of the program count.
+    counts_all: bool,
+}
+
+impl Addition for SampledRun {
+    /// The accesses that count: counted, or in proportion to those that were seen, where not all
+    /// count.
+    fn write(self: Box<Self>, into: &mut Uncounted) {
+        let profile = &mut into.profile;
+        if self.counts_all {
+            profile.references = self.accesses;
+            return;
+        }
+        let scaled = u128::from(profile.references) * u128::from(profile.histogram.accesses());
+        let references = u64::try_from(scaled / u128::from(self.items.max(1)));
+        profile.references = references.unwrap_or(u64::MAX);
     }
 }
 
@@ -260,47 +302,48 @@ mod tests {
         }
     }
 
+    fn ended(recorded: u64, accesses: u64) -> RunEvent {
+        RunEvent::Sampling(Sampling::Ended { recorded, accesses })
+    }
+
     #[test]
     fn measured_accesses_count_for_as_many_as_they_stand_for() {
         let mut bursts = begun();
         bursts.add(&columns(&[1, 2, 1], 0));
-        bursts.sampling(Sampling::Filling { first: 200 });
+        bursts.event(RunEvent::Sampling(Sampling::Filling { first: 200 }));
         bursts.add(&columns(&[1, 2], 1));
-        bursts.sampling(measured(10));
+        bursts.event(RunEvent::Sampling(measured(10)));
         bursts.add(&columns(&[2], 1));
         // Another thread is not there yet.
-        bursts.sampling(Sampling::Filling { first: 200 });
+        bursts.event(RunEvent::Sampling(Sampling::Filling { first: 200 }));
         bursts.add(&columns(&[9], 1));
-        bursts.sampling(measured(10));
+        bursts.event(RunEvent::Sampling(measured(10)));
         bursts.add(&columns(&[1], 1));
         // What was counted for cell 1 is that of cell 3 from here on.
         bursts.add(&Columns {
             merged: vec![(1, 3)],
             ..columns(&[7], 3)
         });
-        bursts.sampling(Sampling::Ended {
-            recorded: 9,
-            accesses: 50,
-        });
+        bursts.event(ended(9, 50));
         let counted = Box::new(bursts).finish();
         assert_eq!((counted.exact, counted.histogram.accesses()), (false, 33));
         let of = |cell| counted.keyed.get(cell).unwrap_or_default().0.accesses();
         assert_eq!((of(0), of(1), of(3)), (3, 0, 30));
         assert!(counted.error_bound.is_some_and(|bound| bound > 0.0));
-        assert_eq!(counted.more.sampled.map(|run| run.accesses), Some(50));
+        assert_eq!(counted.additions.len(), 1);
     }
 
     #[test]
     fn what_may_be_farther_counts_when_the_burst_ends_wherever_its_cell_is() {
         let mut bursts = begun();
         bursts.add(&columns(&[1, 2, 3], 0));
-        bursts.sampling(measured(8));
+        bursts.event(RunEvent::Sampling(measured(8)));
         bursts.add(&columns(&[3, 2], 5));
         bursts.add(&Columns {
             merged: vec![(5, 6)],
             ..columns(&[], 6)
         });
-        bursts.sampling(Sampling::Filling { first: 300 });
+        bursts.event(RunEvent::Sampling(Sampling::Filling { first: 300 }));
         let (of_cell, ..) = bursts.keyed.get(6).unwrap();
         assert_eq!((of_cell.accesses(), of_cell.cold()), (16, 0));
         // Half of both may be as far as all three items are apart.
@@ -312,10 +355,7 @@ mod tests {
         for (accesses, exact) in [(3, true), (4, false)] {
             let mut bursts = begun();
             bursts.add(&columns(&[1, 2, 1], 0));
-            bursts.sampling(Sampling::Ended {
-                recorded: 3,
-                accesses,
-            });
+            bursts.event(ended(3, accesses));
             assert_eq!(Box::new(bursts).finish().exact, exact);
         }
     }

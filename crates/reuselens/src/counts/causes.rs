@@ -4,27 +4,28 @@
 //! name, as large as [`AnalysisOptions::causes`]; caches with sets are those of this machine.
 
 use reuselens_attribute::{Columns, Kinds, NamesMode};
-use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches};
+use reuselens_causes::{
+    CarriedCounts, CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, set_caches,
+};
 use reuselens_control_flow::BasicBlock;
-use reuselens_profile::Sharing;
-use reuselens_trace::{self as trace, ProcessId, ThreadId};
-use reuselens_units::Bytes;
+use reuselens_profile::{Cell, Sharing};
+use reuselens_trace as trace;
+use reuselens_units::{Bytes, Distance};
 
 use super::lanes::Lanes;
+use super::observed::Observed;
 use super::paths::block;
 use super::sampled_causes::SampledCauses;
-use super::{
-    CountMethod, Counted, DeviceFault, DistanceMethod, ThreadMethod, Together, sample_rate,
-};
-use crate::attribution::line_granularity;
+use super::{Addition, CountMethod, Counted, DeviceFault, Observer, RunEvent, choice};
+use crate::attribution::{Uncounted, line_granularity};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
-use crate::{AnalysisOptions, Error, this_machine};
+use crate::{AnalysisOptions, Error, carried_reuses, cause_warnings, this_machine};
 
-/// A way of counting, and the causes of misses beside it. It is called with blocks of one thread at
-/// a time.
+/// The causes of misses. It is called with blocks of one thread at a time.
 pub(super) struct Causes {
-    inner: Box<dyn DistanceMethod>,
     counts: CauseCounts,
+    /// Whether a sample was asked for, and the trace ended before there was one.
+    is_sampled: bool,
     lanes: Lanes,
     /// The number of the program thread that runs.
     lane: u32,
@@ -41,7 +42,7 @@ pub(super) struct Causes {
 pub(super) fn begin(
     options: &AnalysisOptions,
     cache: Bytes,
-) -> Result<Box<dyn ThreadMethod>, Error> {
+) -> Result<Box<dyn CountMethod>, Error> {
     refuse_contradictions(options)?;
     let machine = this_machine();
     let granularity = line_granularity(&machine, options);
@@ -58,39 +59,43 @@ pub(super) fn begin(
         set_caches: set_caches(&machine, granularity),
         carried: Some(CauseOptions::MOST_CARRIED),
     };
-    let Some(rate) = sample_rate(options) else {
-        return Ok(Box::new(Causes::new(options, causes)?));
+    let Some(rate) = choice::sample_rate(options) else {
+        return counted_all(options, Causes::new(causes, false));
     };
     let all = AnalysisOptions {
         engine: "counting".to_owned(),
         sample: None,
         ..options.clone()
     };
-    let all = Causes::new(&all, causes.clone())?;
+    let all = counted_all(&all, Causes::new(causes.clone(), true))?;
     Ok(match rate < 1.0 {
         true => Box::new(SampledCauses::new(all, rate, causes, options)),
-        false => Box::new(all),
+        false => all,
     })
 }
 
+/// The engine of `options`, which is no sampled one, and the causes of all misses.
+fn counted_all(options: &AnalysisOptions, causes: Causes) -> Result<Box<dyn CountMethod>, Error> {
+    let method = choice::method(options, &DeviceFault::default())?;
+    if method.distances().is_none() {
+        return Err(refused(
+            "this --engine",
+            "it does not tell the distance of every access in order; counting does",
+        ));
+    }
+    Ok(Observed::with(method, vec![Box::new(causes)]))
+}
+
 impl Causes {
-    /// Counts these causes with the engine of `options`, which is no sampled one.
-    fn new(options: &AnalysisOptions, causes: CauseOptions) -> Result<Self, Error> {
-        let Together::WithDistances(inner) = super::counts(options, &DeviceFault::default())?
-        else {
-            return Err(refused(
-                "this --engine",
-                "it does not tell the distance of every access in order; counting does",
-            ));
-        };
-        Ok(Causes {
-            inner,
-            process: 0,
-            blocks: Vec::new(),
+    fn new(causes: CauseOptions, is_sampled: bool) -> Self {
+        Causes {
             counts: CauseCounts::new(causes),
+            is_sampled,
             lanes: Lanes::default(),
             lane: 0,
-        })
+            process: 0,
+            blocks: Vec::new(),
+        }
     }
 }
 
@@ -177,14 +182,31 @@ pub(super) fn add_cells(counts: &mut CauseCounts, columns: &Columns) {
     }));
 }
 
-impl CountMethod for Causes {
-    fn add(&mut self, columns: &Columns) {
-        self.inner.add(columns);
+impl Observer for Causes {
+    fn event(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Thread(process, thread) => {
+                while let Some(lane) = self.lanes.over() {
+                    self.counts.thread_ended(lane);
+                }
+                self.process = process.0;
+                (self.lane, _) = self.lanes.number(process, thread);
+            }
+            RunEvent::ThreadEnded(thread) => self.lanes.end(thread),
+            RunEvent::Sampling(_) => {}
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        true
+    }
+
+    fn add(&mut self, columns: &Columns, distances: &[Distance]) {
         add_cells(&mut self.counts, columns);
         let misses = MissColumns {
             thread: self.lane,
             items: &columns.items,
-            distances: self.inner.distances(),
+            distances,
             cells: &columns.cells,
             bytes: &columns.bytes,
             stores: &columns.stores,
@@ -196,43 +218,54 @@ impl CountMethod for Causes {
         (self.counts).process_blocks(self.process, &misses, &self.blocks);
     }
 
-    fn accesses(&self) -> u64 {
-        self.inner.accesses()
-    }
-
     fn memory(&self) -> Bytes {
-        self.inner.memory() + self.counts.memory_ahead(LOOK_AT_MEMORY_EVERY)
+        self.counts.memory_ahead(LOOK_AT_MEMORY_EVERY)
     }
 
     /// Nothing can be given up.
-    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+    fn shrink(&mut self, _limit: Bytes) -> bool {
         false
     }
 
-    fn finish(mut self: Box<Self>) -> Counted {
-        let mut counted = self.inner.finish();
-        counted.more.carried = self.counts.take_carried();
+    fn finish(mut self: Box<Self>, counted: &mut Counted) {
+        let carried = self.counts.take_carried().unwrap_or_default();
         self.counts.end();
-        counted.more.causes = Some(self.counts);
-        counted
+        counted.scopes.clone_from(&carried.scopes);
+        counted.add(CountedCauses {
+            counts: self.counts,
+            carried,
+            is_sampled: self.is_sampled,
+        });
     }
 }
 
-impl ThreadMethod for Causes {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        while let Some(lane) = self.lanes.over() {
-            self.counts.thread_ended(lane);
+/// What was counted of causes.
+pub(super) struct CountedCauses {
+    pub counts: CauseCounts,
+    /// What carries the reuses that miss.
+    pub carried: CarriedCounts,
+    /// Whether a sample was asked for.
+    pub is_sampled: bool,
+}
+
+impl Addition for CountedCauses {
+    fn write(self: Box<Self>, into: &mut Uncounted) {
+        let profile = &mut into.profile;
+        let place = |cell: &Cell| CellPlace {
+            site: cell.site,
+            object: cell.object,
+        };
+        let places: Vec<CellPlace> = profile.cells.iter().map(place).collect();
+        let left_out = self.counts.cells_without_elements() > 0;
+        let (cells, mut causes) = self.counts.finish(&places);
+        causes.set_types(&into.element_types);
+        for (cell, causes) in profile.cells.iter_mut().zip(cells) {
+            cell.causes = causes;
         }
-        self.process = process.0;
-        (self.lane, _) = self.lanes.number(process, thread);
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.lanes.end(thread);
-    }
-
-    /// Threads have no engines of their own.
-    fn steps(&self) -> u64 {
-        self.inner.accesses()
+        let named = profile.causes.take().unwrap_or_default().scopes;
+        carried_reuses::add(&mut causes, &self.carried, named, &places);
+        let warnings = cause_warnings::all(profile, &causes, self.is_sampled, left_out);
+        profile.warnings.extend(warnings);
+        profile.causes = Some(causes);
     }
 }

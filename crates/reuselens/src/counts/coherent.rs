@@ -15,12 +15,12 @@
 use reuselens_attribute::Columns;
 use reuselens_distance::{Coherent as Caches, CountingTree, Engine};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
-use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use super::exact::{add_near, add_told_apart};
 use super::lanes::Lanes;
-use super::{CountMethod, Counted, More, THREAD_STEPS, ThreadMethod, private};
+use super::{Addition, CountMethod, Counted, RunEvent, THREAD_STEPS, private};
+use crate::attribution::Uncounted;
 use crate::engines::by_name;
 use crate::{AnalysisOptions, Error};
 use reuselens_attribute::{Kinds, NamesMode};
@@ -106,6 +106,23 @@ pub(super) struct Coherent {
 }
 
 impl CountMethod for Coherent {
+    fn event(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Thread(process, thread) => {
+                while let Some(lane) = self.lanes.over() {
+                    self.caches.end(lane);
+                }
+                (self.lane, _) = self.lanes.number(process, thread);
+            }
+            RunEvent::ThreadEnded(thread) => self.lanes.end(thread),
+            RunEvent::Sampling(_) => {}
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        true
+    }
+
     fn add(&mut self, columns: &Columns) {
         self.distances.resize(columns.len(), Distance::COLD);
         self.caches.process(
@@ -134,8 +151,17 @@ impl CountMethod for Coherent {
         self.accesses += columns.len() as u64;
     }
 
+    /// No observer counts beside caches of threads.
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
     fn memory(&self) -> Bytes {
@@ -155,31 +181,25 @@ impl CountMethod for Coherent {
     fn finish(self: Box<Self>) -> Counted {
         let mut histogram = self.histogram.finish();
         add_near(&mut histogram, &self.keyed);
-        Counted {
+        let mut counted = Counted {
             keyed: self.keyed,
             elements: self.elements,
-            more: More {
-                invalidated: Some(self.invalidated),
-                ..More::default()
-            },
             ..Counted::exactly(self.engine, histogram)
-        }
+        };
+        counted.add(Invalidated(self.invalidated));
+        counted
     }
 }
 
-impl ThreadMethod for Coherent {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        while let Some(lane) = self.lanes.over() {
-            self.caches.end(lane);
+/// For each cell, the accesses whose item another thread's store had invalidated. Cells beyond the
+/// end have none.
+struct Invalidated(Vec<u64>);
+
+impl Addition for Invalidated {
+    fn write(self: Box<Self>, into: &mut Uncounted) {
+        into.profile.invalidated = self.0.iter().sum();
+        for (cell, &invalidated) in into.profile.cells.iter_mut().zip(&self.0) {
+            cell.invalidated = invalidated;
         }
-        (self.lane, _) = self.lanes.number(process, thread);
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.lanes.end(thread);
-    }
-
-    fn steps(&self) -> u64 {
-        self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 }

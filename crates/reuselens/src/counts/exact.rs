@@ -5,7 +5,7 @@ use reuselens_distance::Engine;
 use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-use super::{CountMethod, Counted, DistanceMethod, More, is_exact};
+use super::{CountMethod, Counted, RunEvent, is_exact};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is
@@ -64,6 +64,12 @@ impl Exact {
 }
 
 impl CountMethod for Exact {
+    fn event(&mut self, _event: RunEvent) {}
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         let touches = columns.items.len();
         if self.distances.len() < touches {
@@ -89,8 +95,16 @@ impl CountMethod for Exact {
         self.accesses += touches as u64;
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        Some(&self.distances[..self.touches])
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -109,21 +123,10 @@ impl CountMethod for Exact {
         let mut histogram = self.histogram.finish();
         add_near(&mut histogram, &self.keyed);
         Counted {
-            engine: self.name.to_owned(),
             exact: is_exact(self.name),
-            error_bound: None,
-            error_bounds: None,
-            histogram,
             keyed: self.keyed,
             elements: self.elements,
-            more: More::default(),
-            warnings: Vec::new(),
+            ..Counted::exactly(self.name, histogram)
         }
-    }
-}
-
-impl DistanceMethod for Exact {
-    fn distances(&self) -> &[Distance] {
-        &self.distances[..self.touches]
     }
 }

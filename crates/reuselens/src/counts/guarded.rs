@@ -2,81 +2,24 @@
 
 use reuselens_attribute::Columns;
 use reuselens_hugepages::{OutOfMemory, catch};
-use reuselens_trace::{ProcessId, Sampling, ThreadId};
 use reuselens_units::Bytes;
 
-use super::bursts::Bursts;
-use super::private::Private;
-use super::{CountMethod, Counted, Counts, DeviceFault, ThreadMethod};
+use super::{CountMethod, Counted, Counts, DeviceFault, RunEvent};
 
-/// A way of counting, by what it must know of program threads and where it works.
-pub(super) enum AnyMethod {
-    /// All program threads together.
-    Together(Box<dyn CountMethod>),
-    /// By program thread.
-    ByThread(Box<dyn ThreadMethod>),
-    /// By program thread, on threads of its own.
-    Private(Box<Private>),
-    /// Of a run that is sampled in bursts.
-    Bursts(Box<Bursts>),
+/// Does work until the system refuses it memory.
+#[derive(Default)]
+pub(super) struct Guard {
+    /// What was refused: no work is done since.
+    pub refused: Option<OutOfMemory>,
 }
 
-impl AnyMethod {
-    fn counts(&self) -> &dyn CountMethod {
-        match self {
-            AnyMethod::Together(method) => &**method,
-            AnyMethod::ByThread(method) => &**method,
-            AnyMethod::Private(method) => &**method,
-            AnyMethod::Bursts(method) => &**method,
-        }
-    }
-
-    fn counts_mut(&mut self) -> &mut dyn CountMethod {
-        match self {
-            AnyMethod::Together(method) => &mut **method,
-            AnyMethod::ByThread(method) => &mut **method,
-            AnyMethod::Private(method) => &mut **method,
-            AnyMethod::Bursts(method) => &mut **method,
-        }
-    }
-
-    /// The way of counting, if it must know which program thread an access is of.
-    fn by_thread(&mut self) -> Option<&mut dyn ThreadMethod> {
-        match self {
-            AnyMethod::Together(_) | AnyMethod::Bursts(_) => None,
-            AnyMethod::ByThread(method) => Some(&mut **method),
-            AnyMethod::Private(method) => Some(&mut **method),
-        }
-    }
-}
-
-/// A way of counting, which counts no more after the system has refused it a table.
-pub(super) struct Guarded {
-    method: AnyMethod,
-    refused: Option<OutOfMemory>,
-    fault: DeviceFault,
-}
-
-impl Guarded {
-    pub(super) fn begin(method: AnyMethod) -> Box<dyn Counts> {
-        Self::begin_on_device(method, DeviceFault::default())
-    }
-
-    /// With what a device refuses the way of counting, if it has one.
-    pub(super) fn begin_on_device(method: AnyMethod, fault: DeviceFault) -> Box<dyn Counts> {
-        Box::new(Guarded {
-            method,
-            refused: None,
-            fault,
-        })
-    }
-
-    /// Does this with what counts, unless that has no memory.
-    fn guard<T>(&mut self, work: impl FnOnce(&mut AnyMethod) -> T) -> Option<T> {
+impl Guard {
+    /// What the work gives, unless there is no memory.
+    pub(super) fn run<T>(&mut self, work: impl FnOnce() -> T) -> Option<T> {
         if self.refused.is_some() {
             return None;
         }
-        match catch(|| work(&mut self.method)) {
+        match catch(work) {
             Ok(done) => Some(done),
             Err(refused) => {
                 self.refused = Some(refused);
@@ -86,37 +29,39 @@ impl Guarded {
     }
 }
 
+/// A way of counting, which counts no more after the system has refused it a table.
+pub(super) struct Guarded {
+    method: Box<dyn CountMethod>,
+    by_thread: bool,
+    guard: Guard,
+    fault: DeviceFault,
+}
+
+impl Guarded {
+    /// With what a device refuses the way of counting, if it has one.
+    pub(super) fn begin(method: Box<dyn CountMethod>, fault: DeviceFault) -> Box<dyn Counts> {
+        Box::new(Guarded {
+            by_thread: method.by_thread(),
+            method,
+            guard: Guard::default(),
+            fault,
+        })
+    }
+}
+
 impl Counts for Guarded {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.guard(|method| {
-            if let Some(method) = method.by_thread() {
-                method.thread(process, thread);
-            }
-        });
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.guard(|method| {
-            if let Some(method) = method.by_thread() {
-                method.thread_ended(thread);
-            }
-        });
-    }
-
-    fn sampling(&mut self, sampling: Sampling) {
-        self.guard(|method| {
-            if let AnyMethod::Bursts(method) = method {
-                method.sampling(sampling);
-            }
-        });
+    fn event(&mut self, event: RunEvent) {
+        if self.by_thread || matches!(event, RunEvent::Sampling(_)) {
+            self.guard.run(|| self.method.event(event));
+        }
     }
 
     fn by_thread(&self) -> bool {
-        !matches!(self.method, AnyMethod::Together(_) | AnyMethod::Bursts(_))
+        self.by_thread
     }
 
     fn add(&mut self, columns: &Columns) {
-        self.guard(|method| method.counts_mut().add(columns));
+        self.guard.run(|| self.method.add(columns));
     }
 
     fn take(&mut self, columns: &mut Columns) {
@@ -125,28 +70,19 @@ impl Counts for Guarded {
     }
 
     fn accesses(&self) -> u64 {
-        self.method.counts().accesses()
+        self.method.accesses()
     }
 
     fn steps(&self) -> u64 {
-        match &self.method {
-            AnyMethod::Together(method) => method.accesses(),
-            AnyMethod::ByThread(method) => method.steps(),
-            AnyMethod::Private(method) => method.steps(),
-            AnyMethod::Bursts(method) => method.accesses(),
-        }
+        self.method.steps()
     }
 
     fn memory(&self) -> Bytes {
-        self.method.counts().memory()
+        self.method.memory()
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
-        let of_method = match &self.method {
-            AnyMethod::Private(method) => method.refused(),
-            _ => None,
-        };
-        self.refused.or(of_method)
+        self.guard.refused
     }
 
     fn fault(&self) -> DeviceFault {
@@ -154,25 +90,15 @@ impl Counts for Guarded {
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        let shrunk = self.guard(|method| method.counts_mut().shrink(limit, whole));
+        let shrunk = self.guard.run(|| self.method.shrink(limit, whole));
         shrunk.unwrap_or(false)
     }
 
-    fn drain(&mut self) {
-        self.guard(|method| {
-            if let AnyMethod::Private(method) = method {
-                method.drain();
-            }
-        });
-    }
+    /// Nothing goes on elsewhere.
+    fn drain(&mut self) {}
 
     fn finish(self: Box<Self>) -> Counted {
-        match self.method {
-            AnyMethod::Together(method) => method.finish(),
-            AnyMethod::ByThread(method) => method.finish(),
-            AnyMethod::Private(method) => method.finish(),
-            AnyMethod::Bursts(method) => method.finish(),
-        }
+        self.method.finish()
     }
 }
 
@@ -180,6 +106,7 @@ impl Counts for Guarded {
 mod tests {
     use reuselens_distance::CountingTree;
     use reuselens_hugepages::Huge;
+    use reuselens_units::Distance;
 
     use super::*;
     use crate::counts::totals::TotalCounts;
@@ -188,6 +115,12 @@ mod tests {
     struct Greedy(TotalCounts);
 
     impl CountMethod for Greedy {
+        fn event(&mut self, _event: RunEvent) {}
+
+        fn by_thread(&self) -> bool {
+            false
+        }
+
         fn add(&mut self, columns: &Columns) {
             if self.0.accesses() >= 3 {
                 Huge::<u64>::new(1 << 58);
@@ -195,8 +128,16 @@ mod tests {
             self.0.add(columns);
         }
 
+        fn distances(&self) -> Option<&[Distance]> {
+            None
+        }
+
         fn accesses(&self) -> u64 {
             self.0.accesses()
+        }
+
+        fn steps(&self) -> u64 {
+            self.0.steps()
         }
 
         fn memory(&self) -> Bytes {
@@ -221,7 +162,7 @@ mod tests {
         };
         let greedy = || {
             let counts = TotalCounts::new(Box::new(CountingTree::new()), "counting");
-            Guarded::begin(AnyMethod::Together(Box::new(Greedy(counts))))
+            Guarded::begin(Box::new(Greedy(counts)), DeviceFault::default())
         };
         for mut counts in [
             greedy(),

@@ -13,7 +13,8 @@ use reuselens_units::{Bytes, Distance};
 
 use super::chunks::hp_rda_settings;
 use super::on_device::DeviceFault;
-use super::{CountMethod, Counted, is_exact};
+use super::{Addition, CountMethod, Counted, RunEvent, is_exact};
+use crate::attribution::Uncounted;
 use crate::{AnalysisOptions, EngineChunks};
 
 /// The name that `--engine` takes for HP-RDA.
@@ -217,6 +218,12 @@ impl LateSums {
 }
 
 impl CountMethod for Late {
+    fn event(&mut self, _event: RunEvent) {}
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         let Some(engine) = &mut self.engine else {
             return;
@@ -235,8 +242,16 @@ impl CountMethod for Late {
         }
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -253,7 +268,7 @@ impl CountMethod for Late {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        let (mut warnings, mut more) = (Vec::new(), super::More::default());
+        let (mut warnings, mut times) = (Vec::new(), None);
         match self.engine.take().map(LateEngine::finish) {
             Some(Ok(finished)) => {
                 self.sums.count(&mut self.coming, &finished.distances);
@@ -270,23 +285,32 @@ impl CountMethod for Late {
                     warnings.push(self.warning(&adjustment));
                 }
                 if self.keeps_times {
-                    more.engine_steps = engine_steps(&steps);
+                    times = Some(EngineSteps(engine_steps(&steps)));
                 }
             }
             Some(Err(fault)) => self.fail(fault),
             None => {}
         }
-        Counted {
-            more,
-            error_bounds: None,
-            engine: self.name.to_owned(),
+        let mut counted = Counted {
             exact: is_exact(self.name),
-            error_bound: None,
-            histogram: self.sums.histogram,
             keyed: self.sums.keyed,
             elements: self.sums.elements,
             warnings,
+            ..Counted::exactly(self.name, self.sums.histogram)
+        };
+        if let Some(times) = times {
+            counted.add(times);
         }
+        counted
+    }
+}
+
+/// How long each step of the engine took.
+pub(super) struct EngineSteps(pub Vec<EngineStep>);
+
+impl Addition for EngineSteps {
+    fn write(self: Box<Self>, into: &mut Uncounted) {
+        into.profile.method.engine_steps = self.0;
     }
 }
 

@@ -10,8 +10,8 @@ use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
 
 use super::chunks::hp_rda_settings;
-use super::late::{Late, LateEngine, LateFinished, engine_steps};
-use super::{CountMethod, Counted, Together};
+use super::late::{EngineSteps, Late, LateEngine, LateFinished, engine_steps};
+use super::{CountMethod, Counted, RunEvent};
 use crate::{AnalysisOptions, DeviceChoice, Error};
 
 /// The name that `--engine` takes for exact distances.
@@ -51,7 +51,10 @@ impl DeviceFault {
 ///
 /// # Errors
 /// If there is no such device, or it has too little memory.
-pub(super) fn begin(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Together, Error> {
+pub(super) fn begin(
+    options: &AnalysisOptions,
+    fault: &DeviceFault,
+) -> Result<Box<dyn CountMethod>, Error> {
     match options.device {
         DeviceChoice::Interpreter => {
             // Its memory is the processor's.
@@ -103,7 +106,7 @@ fn begin_on<D: Device + 'static>(
     room: DeviceRoom,
     options: &AnalysisOptions,
     fault: &DeviceFault,
-) -> Result<Together, Error> {
+) -> Result<Box<dyn CountMethod>, Error> {
     let is_processor = room.is_processor;
     let fault = fault.clone();
     if options.engine == HP_RDA_GPU {
@@ -114,8 +117,7 @@ fn begin_on<D: Device + 'static>(
             engine,
             is_processor,
         };
-        let late = Late::new(Box::new(engine), options, fault);
-        return Ok(Together::Plain(Box::new(late)));
+        return Ok(Box::new(Late::new(Box::new(engine), options, fault)));
     }
     let within = ExactSettings::within(quarter(options), room.device);
     let most = options.chunks.accesses.unwrap_or(room.most_references);
@@ -126,19 +128,16 @@ fn begin_on<D: Device + 'static>(
         engine: GpuExact::new(device, settings)?,
         is_processor,
     };
-    Ok(Together::Plain(
-        if options.is_totals_only() && !options.elements {
-            Box::new(DeviceTotals {
-                engine: Some(engine),
-                fault,
-                keeps_times: options.engine_times,
-                histogram: ExactHistogram::new(),
-                accesses: 0,
-            })
-        } else {
-            Box::new(Late::new(Box::new(engine), options, fault))
-        },
-    ))
+    if !options.is_totals_only() || options.elements {
+        return Ok(Box::new(Late::new(Box::new(engine), options, fault)));
+    }
+    Ok(Box::new(DeviceTotals {
+        engine: Some(engine),
+        fault,
+        keeps_times: options.engine_times,
+        histogram: ExactHistogram::new(),
+        accesses: 0,
+    }))
 }
 
 /// Blocks of a transfer of HP-RDA on a device, where nobody asks for a number.
@@ -240,6 +239,12 @@ struct DeviceTotals<D> {
 }
 
 impl<D: Device> CountMethod for DeviceTotals<D> {
+    fn event(&mut self, _event: RunEvent) {}
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         let Some(OnDevice { engine, .. }) = &mut self.engine else {
             return;
@@ -254,8 +259,16 @@ impl<D: Device> CountMethod for DeviceTotals<D> {
         }
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -269,18 +282,20 @@ impl<D: Device> CountMethod for DeviceTotals<D> {
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        let mut steps = Vec::new();
+        let mut steps = None;
         if let Some(OnDevice { engine, .. }) = self.engine.take() {
             match engine.finish_tally(&mut self.histogram) {
                 Ok(finished) if self.keeps_times => {
-                    steps = engine_steps(&finished.times.steps());
+                    steps = Some(EngineSteps(engine_steps(&finished.times.steps())));
                 }
                 Ok(_) => {}
                 Err(fault) => self.fault.set(fault),
             }
         }
         let mut counted = Counted::exactly(GPU, self.histogram);
-        counted.more.engine_steps = steps;
+        if let Some(steps) = steps {
+            counted.add(steps);
+        }
         counted
     }
 }

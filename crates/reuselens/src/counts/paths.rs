@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use reuselens_attribute::Columns;
 use reuselens_locality::{PathStep, PathTable};
 use reuselens_predict::{self as predict, BlockEnd, PathTracker};
-use reuselens_trace::{BasicBlock, ProcessId, ThreadId};
-use reuselens_units::Bytes;
+use reuselens_profile::{PathProfile, Sharing};
+use reuselens_trace::BasicBlock;
+use reuselens_units::{Bytes, Distance};
 
-use super::{CountMethod, Counted, DistanceMethod, ThreadMethod};
+use super::{Addition, Counted, Observer, RunEvent};
+use crate::attribution::{Uncounted, line_granularity};
+use crate::{AnalysisOptions, Error, path_warnings};
 
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
@@ -18,15 +21,15 @@ const ALONE: u64 = 1 << 63;
 const AT_ONCE: usize = 512;
 
 /// What was counted by path.
-pub(crate) struct PathCounts {
+struct PathCounts {
     /// The distances, by instruction and path.
-    pub table: PathTable,
+    table: PathTable,
     /// By instruction, a cell of it.
-    pub first_cells: HashMap<u32, u32>,
+    first_cells: HashMap<u32, u32>,
     /// Iterations of a loop whose outcomes were kept.
-    pub keep: u32,
+    keep: u32,
     /// Basic blocks that were seen.
-    pub blocks: u64,
+    blocks: u64,
 }
 
 /// The path of a thread.
@@ -67,10 +70,8 @@ impl Tracked {
     }
 }
 
-/// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a
-/// time.
+/// Trackers of paths. It is called with blocks of one thread at a time.
 pub(super) struct Paths {
-    inner: Box<dyn DistanceMethod>,
     counts: PathCounts,
     /// By thread, then process: a thread that ends does so in all processes.
     trackers: BTreeMap<(u32, u16), Tracked>,
@@ -84,11 +85,10 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Beside `inner`. Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an
-    /// instruction and a path are counted separately.
-    pub(super) fn new(inner: Box<dyn DistanceMethod>, keep: u32, most: u64) -> Self {
+    /// Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an instruction and a
+    /// path are counted separately.
+    fn new(keep: u32, most: u64) -> Self {
         Paths {
-            inner,
             counts: PathCounts {
                 table: PathTable::new(usize::try_from(most).unwrap_or(usize::MAX)),
                 first_cells: HashMap::new(),
@@ -104,6 +104,51 @@ impl Paths {
     }
 }
 
+/// An observer, if distances are told.
+///
+/// # Errors
+/// If they are not.
+pub(super) fn observer(options: &AnalysisOptions, tells_distances: bool) -> Result<Paths, Error> {
+    if !tells_distances {
+        return Err(refused(
+            "this --engine",
+            "it does not tell the distance of every access in order; counting does",
+        ));
+    }
+    let line = line_granularity(&crate::this_machine(), options);
+    // As many doubles as an item has.
+    let keep = (line.bytes() / 8).clamp(1, 64) as u32;
+    Ok(Paths::new(keep, options.most_paths))
+}
+
+fn refused(other: &'static str, why: &'static str) -> Error {
+    Error::Together {
+        one: "--by path",
+        other,
+        why,
+    }
+}
+
+/// Refuses what paths cannot be counted with, if they are asked for.
+pub(super) fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
+    if !options.paths {
+        return Ok(());
+    }
+    let all_threads = "paths are counted with distances over all threads";
+    match options.sharing {
+        Sharing::Private => return Err(refused("--sharing private", all_threads)),
+        Sharing::Coherent => return Err(refused("--sharing coherent", all_threads)),
+        Sharing::Shared => {}
+    }
+    if options.sample.is_some() {
+        return Err(refused(
+            "--sample",
+            "a sample knows the distances of some accesses only",
+        ));
+    }
+    Ok(())
+}
+
 impl Paths {
     fn trackers_memory(&self) -> u64 {
         self.trackers_held as u64
@@ -111,12 +156,17 @@ impl Paths {
 
     /// Counts the touches from `from` on: those before these blocks, each in the block before it,
     /// or all that are left if there are no blocks. The touch after them.
-    fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
+    fn follow(
+        &mut self,
+        (columns, distances): (&Columns, &[Distance]),
+        from: u32,
+        blocks: &[(u32, BasicBlock)],
+    ) -> u32 {
         let keep = self.counts.keep;
         let trackers = self.trackers.entry(self.now);
         let tracked = trackers.or_insert_with(|| Tracked::new(keep));
         let begin = from as usize;
-        let (cells, distances) = (&columns.cells[begin..], self.inner.distances());
+        let cells = &columns.cells[begin..];
         let (mut done, steps) = (0, &mut self.steps);
         steps.clear();
         let mut step = |tracked: &mut Tracked, until: u32| {
@@ -182,15 +232,37 @@ pub(super) fn block(row: &BasicBlock) -> predict::BasicBlock {
     }
 }
 
-impl CountMethod for Paths {
-    fn add(&mut self, columns: &Columns) {
-        self.inner.add(columns);
-        let mut from = 0;
+impl Paths {
+    /// A thread has no more blocks, in whichever processes it had some.
+    fn end(&mut self, thread: u32) {
+        let all = (thread, 0)..=(thread, u16::MAX);
+        while let Some((&of, _)) = self.trackers.range(all.clone()).next() {
+            let ended = self.trackers.remove(&of);
+            self.trackers_held -= ended.map_or(0, |ended| ended.held);
+        }
+    }
+}
+
+impl Observer for Paths {
+    fn event(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Thread(process, thread) => self.now = (thread.0, process.0),
+            RunEvent::ThreadEnded(thread) => self.end(thread.0),
+            RunEvent::Sampling(_) => {}
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        true
+    }
+
+    fn add(&mut self, columns: &Columns, distances: &[Distance]) {
+        let (piece, mut from) = ((columns, distances), 0);
         for blocks in columns.basic_blocks.chunks(AT_ONCE) {
-            from = self.follow(columns, from, blocks);
+            from = self.follow(piece, from, blocks);
         }
         // What comes after the last block that began.
-        self.follow(columns, from, &[]);
+        self.follow(piece, from, &[]);
         let firsts = &mut self.counts.first_cells;
         let new = columns.sites.get(self.cells..).unwrap_or_default();
         for (cell, site) in (self.cells as u32..).zip(new) {
@@ -200,50 +272,34 @@ impl CountMethod for Paths {
         self.counts.blocks += columns.basic_blocks.len() as u64;
     }
 
-    fn accesses(&self) -> u64 {
-        self.inner.accesses()
-    }
-
     fn memory(&self) -> Bytes {
         // Making the profile takes as much again as the table.
         let table = Bytes(self.counts.table.memory().get() * 2);
-        self.inner.memory() + table + Bytes(self.trackers_memory())
+        table + Bytes(self.trackers_memory())
     }
 
-    /// Shorter paths first: a sample has none.
-    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        let others = self.inner.memory().get() + self.trackers_memory();
-        let left = limit.get().saturating_sub(others);
-        if self.counts.table.shrink(Bytes(left / 2)) {
-            return true;
-        }
-        let own = self.memory().get() - self.inner.memory().get();
-        let left = limit.get().checked_sub(own);
-        left.is_some_and(|left| self.inner.shrink(Bytes(left), whole))
+    /// Shorter paths.
+    fn shrink(&mut self, limit: Bytes) -> bool {
+        let left = limit.get().saturating_sub(self.trackers_memory());
+        self.counts.table.shrink(Bytes(left / 2))
     }
 
-    fn finish(self: Box<Self>) -> Counted {
-        let mut counted = self.inner.finish();
-        counted.more.paths = Some(self.counts);
-        counted
+    fn finish(self: Box<Self>, counted: &mut Counted) {
+        counted.add(self.counts);
     }
 }
 
-impl ThreadMethod for Paths {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.now = (thread.0, process.0);
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        let all = (thread.0, 0)..=(thread.0, u16::MAX);
-        while let Some((&of, _)) = self.trackers.range(all.clone()).next() {
-            let ended = self.trackers.remove(&of);
-            self.trackers_held -= ended.map_or(0, |ended| ended.held);
-        }
-    }
-
-    /// Threads have no engines of their own.
-    fn steps(&self) -> u64 {
-        self.inner.accesses()
+impl Addition for PathCounts {
+    fn write(mut self: Box<Self>, into: &mut Uncounted) {
+        let profile = &mut into.profile;
+        let (cells, firsts) = (&profile.cells, &self.first_cells);
+        self.table.renumber(|site| {
+            let cell = firsts.get(&site).map(|cell| *cell as usize);
+            let cell = cell.and_then(|cell| cells.get(cell));
+            cell.map_or(0, |cell| cell.site)
+        });
+        let kept = PathProfile::new(&self.table, &profile.sites, self.keep, self.blocks);
+        profile.warnings.extend(path_warnings::warnings(&kept));
+        profile.paths = Some(kept);
     }
 }

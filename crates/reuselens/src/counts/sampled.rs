@@ -12,7 +12,7 @@ use reuselens_units::{Bytes, Distance, grouped};
 
 use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
-use super::{CountMethod, Counted};
+use super::{CountMethod, Counted, RunEvent};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, TalliedHistogram};
 
@@ -52,7 +52,7 @@ impl Sampled {
         Self::new(sample, true, options.is_totals_only())
     }
 
-    /// Exact, until [`shrink`](Counts::shrink) is called.
+    /// Exact, until [`shrink`](CountMethod::shrink) is called.
     pub(super) fn when_memory_is_short(options: &AnalysisOptions) -> Self {
         let sample = SampleOptions {
             seed: options.seed,
@@ -156,6 +156,12 @@ impl Sampled {
 }
 
 impl CountMethod for Sampled {
+    fn event(&mut self, _event: RunEvent) {}
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         self.keyed.move_all(&columns.merged);
         self.shares.move_all(&columns.merged);
@@ -164,8 +170,16 @@ impl CountMethod for Sampled {
         }
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.sampler.accesses()
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -189,21 +203,15 @@ impl CountMethod for Sampled {
         let mut histogram = std::mem::take(&mut this.histogram).finish();
         add_near(&mut histogram, &this.keyed);
         if this.is_exact() {
+            let engine = if this.asked_for {
+                "sampled"
+            } else {
+                "counting"
+            };
             return Counted {
-                more: super::More::default(),
-                engine: if this.asked_for {
-                    "sampled"
-                } else {
-                    "counting"
-                }
-                .to_owned(),
-                exact: true,
-                error_bound: None,
-                error_bounds: None,
-                histogram,
                 keyed: this.keyed,
                 elements: this.elements,
-                warnings: Vec::new(),
+                ..Counted::exactly(engine, histogram)
             };
         }
         this.finish_sampled(histogram)
@@ -232,18 +240,15 @@ impl Sampled {
             histogram.add_far(middle, accesses);
         }
         histogram.add(Distance::COLD, estimate.cold);
+        // Elements have too few accesses each: their number is exact, their distances are not
+        // known.
         Counted {
-            more: super::More::default(),
-            engine: "sampled".to_owned(),
             exact: false,
             error_bound: Some(curve.largest()),
             error_bounds: Some(curve),
-            histogram,
             keyed: self.keyed,
-            // Elements have too few accesses each: their number is exact, their distances are not
-            // known.
-            elements: ElementHistograms::new(),
             warnings,
+            ..Counted::exactly("sampled", histogram)
         }
     }
 }

@@ -5,15 +5,14 @@
 //! has all causes, exactly: for so long all accesses are counted beside the sample.
 
 use reuselens_attribute::Columns;
-use reuselens_causes::{CauseCounts, CauseOptions, MissColumns};
+use reuselens_causes::{CarriedCounts, CauseCounts, CauseOptions, MissColumns};
 use reuselens_distance::ItemSample;
 use reuselens_profile::{Causes as ProfileCauses, Warning};
-use reuselens_trace::{ProcessId, ThreadId};
-use reuselens_units::Bytes;
+use reuselens_units::{Bytes, Distance};
 
-use super::causes::{Causes, add_cells};
+use super::causes::{CountedCauses, add_cells};
 use super::sampled::{Sampled, percent};
-use super::{CountMethod, Counted, ThreadMethod};
+use super::{CountMethod, Counted, RunEvent};
 use crate::AnalysisOptions;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
@@ -21,7 +20,7 @@ use crate::budget::LOOK_AT_MEMORY_EVERY;
 pub(super) struct SampledCauses {
     distances: Sampled,
     /// All accesses, as long as their distances are exact.
-    beginning: Option<Box<Causes>>,
+    beginning: Option<Box<dyn CountMethod>>,
     sample: ItemSample,
     counts: CauseCounts,
     sampled: SampledColumns,
@@ -58,14 +57,14 @@ impl SampledCauses {
     /// Counts the causes that `options` has, with items sampled at this rate. `beginning` counts
     /// all accesses.
     pub(super) fn new(
-        beginning: Causes,
+        beginning: Box<dyn CountMethod>,
         rate: f64,
         causes: CauseOptions,
         options: &AnalysisOptions,
     ) -> Self {
         SampledCauses {
             distances: Sampled::at(rate, options),
-            beginning: Some(Box::new(beginning)),
+            beginning: Some(beginning),
             sample: ItemSample::new(rate, options.seed),
             counts: CauseCounts::of_sample(causes, rate),
             sampled: SampledColumns::default(),
@@ -74,6 +73,16 @@ impl SampledCauses {
 }
 
 impl CountMethod for SampledCauses {
+    fn event(&mut self, event: RunEvent) {
+        if let Some(beginning) = &mut self.beginning {
+            beginning.event(event);
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        true
+    }
+
     fn add(&mut self, columns: &Columns) {
         if let Some(beginning) = &mut self.beginning {
             beginning.add(columns);
@@ -97,8 +106,16 @@ impl CountMethod for SampledCauses {
         });
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.distances.accesses()
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {
@@ -121,29 +138,14 @@ impl CountMethod for SampledCauses {
             },
             None => {
                 let mut counted = Box::new(self.distances).finish();
-                counted.more.causes = Some(self.counts);
+                counted.add(CountedCauses {
+                    counts: self.counts,
+                    carried: CarriedCounts::default(),
+                    is_sampled: true,
+                });
                 counted
             }
         }
-    }
-}
-
-impl ThreadMethod for SampledCauses {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        if let Some(beginning) = &mut self.beginning {
-            beginning.thread(process, thread);
-        }
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        if let Some(beginning) = &mut self.beginning {
-            beginning.thread_ended(thread);
-        }
-    }
-
-    /// Threads have no engines of their own.
-    fn steps(&self) -> u64 {
-        self.distances.accesses()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use reuselens_attribute::Columns;
 use reuselens_distance::Engine;
-use reuselens_units::Bytes;
+use reuselens_units::{Bytes, Distance};
 
-use super::{CountMethod, Counted, is_exact};
+use super::{CountMethod, Counted, RunEvent, is_exact};
 use crate::TalliedHistogram;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
@@ -33,6 +33,12 @@ impl TotalCounts {
 }
 
 impl CountMethod for TotalCounts {
+    fn event(&mut self, _event: RunEvent) {}
+
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     fn add(&mut self, columns: &Columns) {
         for items in columns.items.chunks(TOGETHER) {
             self.histogram.add(|tally| self.engine.tally(items, tally));
@@ -40,8 +46,16 @@ impl CountMethod for TotalCounts {
         self.accesses += columns.items.len() as u64;
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        None
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses()
     }
 
     fn memory(&self) -> Bytes {

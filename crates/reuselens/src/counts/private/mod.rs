@@ -28,11 +28,13 @@ use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_hugepages::OutOfMemory;
-use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
+use super::choice::{bounded, is_late};
+use super::guarded::Guard;
 use super::lanes::Lanes;
-use super::{CountMethod, Counted, More, THREAD_STEPS, ThreadMethod, is_late};
+use super::previous::ForwardDistances;
+use super::{Counted, Counts, DeviceFault, RunEvent, THREAD_STEPS};
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
@@ -59,7 +61,7 @@ pub(super) fn engine(
             sharing,
         });
     }
-    let engine = super::bounded(options, by_name(&options.engine)?)?.name();
+    let engine = bounded(options, by_name(&options.engine)?)?.name();
     match (options.engine.as_str(), options.sample) {
         (_, None) => Ok(engine),
         ("auto", Some(_)) => Err(Error::NoPrivateSample { sharing }),
@@ -95,6 +97,8 @@ pub(super) struct Private {
     /// What is gathered for each shard.
     gathered: Vec<ThreadBatch>,
     accesses: u64,
+    /// Of the work that is done without workers.
+    guard: Guard,
 }
 
 impl Private {
@@ -107,6 +111,7 @@ impl Private {
             gathered: (0..SHARDS).map(|_| ThreadBatch::default()).collect(),
             config,
             accesses: 0,
+            guard: Guard::default(),
         }
     }
 
@@ -120,17 +125,6 @@ impl Private {
 
     fn send_all(&mut self) {
         (0..SHARDS).for_each(|shard| self.send(shard));
-    }
-
-    /// The memory that the system refused a worker, if it did.
-    pub(super) fn refused(&self) -> Option<OutOfMemory> {
-        self.pool.refused()
-    }
-
-    /// Waits for the workers, so that [`memory`](CountMethod::memory) is what is held.
-    pub(super) fn drain(&mut self) {
-        self.send_all();
-        self.pool.drain();
     }
 
     /// Retires the engines of threads whose numbers [`Lanes::over`] takes.
@@ -148,12 +142,36 @@ fn shard(lane: u32) -> usize {
     lane as usize % SHARDS
 }
 
-impl CountMethod for Private {
+impl Counts for Private {
+    fn event(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Thread(process, thread) => {
+                self.retire();
+                let (lane, is_new) = self.lanes.number(process, thread);
+                self.lane = lane;
+                if is_new && !self.pool.is_alone() {
+                    self.gathered[shard(lane)].begin();
+                }
+            }
+            RunEvent::ThreadEnded(thread) => self.lanes.end(thread),
+            RunEvent::Sampling(_) => {}
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        true
+    }
+
     fn add(&mut self, columns: &Columns) {
+        if self.guard.refused.is_some() {
+            return;
+        }
         self.accesses += columns.len() as u64;
         let shard = shard(self.lane);
         if self.pool.is_alone() {
-            return self.pool.touch(shard, self.lane, columns);
+            self.guard
+                .run(|| self.pool.touch(shard, self.lane, columns));
+            return;
         }
         let batch = &mut self.gathered[shard];
         batch.push(self.lane, columns);
@@ -162,8 +180,17 @@ impl CountMethod for Private {
         }
     }
 
+    fn take(&mut self, columns: &mut Columns) {
+        self.add(columns);
+        columns.clear();
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
     /// Once drained, what the shards hold, so that a limit on memory is met by the same access
@@ -172,48 +199,40 @@ impl CountMethod for Private {
         self.pool.memory(&self.gathered)
     }
 
+    fn refused(&self) -> Option<OutOfMemory> {
+        self.guard.refused.or(self.pool.refused())
+    }
+
+    /// No engine of a thread is on a device.
+    fn fault(&self) -> DeviceFault {
+        DeviceFault::default()
+    }
+
     /// Nothing can be given up.
     fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
         false
+    }
+
+    fn drain(&mut self) {
+        self.send_all();
+        self.pool.drain();
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
         self.send_all();
         let sums = self.pool.finish();
         let config = self.config;
-        Counted {
-            engine: config.engine.to_owned(),
-            exact: true,
-            error_bound: None,
-            error_bounds: None,
-            histogram: sums.histogram,
+        let mut counted = Counted {
             keyed: sums.keyed,
             elements: sums.elements,
-            more: More {
-                reuse_times: config.reuse_times.then_some(sums.times),
-                forward: config.forward.then_some(sums.forward),
-                ..More::default()
-            },
-            warnings: Vec::new(),
+            ..Counted::exactly(config.engine, sums.histogram)
+        };
+        if config.reuse_times {
+            counted.add(sums.times);
         }
-    }
-}
-
-impl ThreadMethod for Private {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.retire();
-        let (lane, is_new) = self.lanes.number(process, thread);
-        self.lane = lane;
-        if is_new && !self.pool.is_alone() {
-            self.gathered[shard(lane)].begin();
+        if config.forward {
+            counted.add(ForwardDistances(sums.forward));
         }
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.lanes.end(thread);
-    }
-
-    fn steps(&self) -> u64 {
-        self.accesses + self.lanes.begun() * THREAD_STEPS
+        counted
     }
 }

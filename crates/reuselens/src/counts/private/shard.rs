@@ -12,8 +12,8 @@ use reuselens_locality::{
 use reuselens_units::{Bytes, Distance};
 
 use crate::budget::LOOK_AT_MEMORY_EVERY;
-use crate::counts::extras::{Ahead, add_last, between};
 use crate::counts::gather::append;
+use crate::counts::previous::{Ahead, add_last, between};
 use crate::engines::by_name;
 
 /// Bytes that a touch can add to what is held, in small structures, of which each is held beside

@@ -1,0 +1,85 @@
+//! A way of counting, and what is counted beside its distances.
+
+use reuselens_attribute::Columns;
+use reuselens_units::{Bytes, Distance};
+
+use super::{CountMethod, Counted, Observer, RunEvent};
+
+/// A way of counting with observers, which get each piece after it.
+pub(super) struct Observed {
+    method: Box<dyn CountMethod>,
+    observers: Vec<Box<dyn Observer>>,
+}
+
+impl Observed {
+    /// The way of counting alone if there are no observers.
+    pub(super) fn with(
+        method: Box<dyn CountMethod>,
+        observers: Vec<Box<dyn Observer>>,
+    ) -> Box<dyn CountMethod> {
+        if observers.is_empty() {
+            return method;
+        }
+        Box::new(Observed { method, observers })
+    }
+}
+
+impl CountMethod for Observed {
+    fn event(&mut self, event: RunEvent) {
+        self.method.event(event);
+        for observer in &mut self.observers {
+            observer.event(event);
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        self.method.by_thread() || self.observers.iter().any(|it| it.by_thread())
+    }
+
+    fn add(&mut self, columns: &Columns) {
+        self.method.add(columns);
+        let distances = self.method.distances().unwrap_or_default();
+        for observer in &mut self.observers {
+            observer.add(columns, distances);
+        }
+    }
+
+    fn distances(&self) -> Option<&[Distance]> {
+        self.method.distances()
+    }
+
+    fn accesses(&self) -> u64 {
+        self.method.accesses()
+    }
+
+    fn steps(&self) -> u64 {
+        self.method.steps()
+    }
+
+    fn memory(&self) -> Bytes {
+        let observers = self.observers.iter().map(|it| it.memory());
+        observers.fold(self.method.memory(), |sum, memory| sum + memory)
+    }
+
+    /// Observers first: what they give up is told apart less; who counts gives up exact distances.
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let all = self.memory().get();
+        for observer in &mut self.observers {
+            let others = all - observer.memory().get();
+            if observer.shrink(Bytes(limit.get().saturating_sub(others))) {
+                return true;
+            }
+        }
+        let own = self.memory().get() - self.method.memory().get();
+        let left = limit.get().checked_sub(own);
+        left.is_some_and(|left| self.method.shrink(Bytes(left), whole))
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let mut counted = self.method.finish();
+        for observer in self.observers {
+            observer.finish(&mut counted);
+        }
+        counted
+    }
+}
