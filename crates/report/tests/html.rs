@@ -35,6 +35,10 @@ fn check(html: &str) -> String {
             .split([' ', '\n'])
             .next()
             .unwrap();
+        assert!(
+            name.starts_with(|first: char| first.is_ascii_alphabetic()),
+            "<{tag}>"
+        );
         if tag.starts_with('/') {
             assert_eq!(open.pop(), Some(name), "</{name}> closes something else");
         } else if matches!(name, "script" | "style") {
@@ -81,6 +85,7 @@ fn pages() -> Vec<(&'static str, Profile)> {
     vec![
         ("empty", common::empty()),
         ("tiny", common::tiny()),
+        ("hot", common::hot()),
         ("ids", ids),
         ("matmul", common::matmul(48, false)),
         ("elements", common::matmul_by_element(48)),
@@ -118,7 +123,7 @@ fn pages_are_well_formed_and_complete() {
         );
         assert_eq!(
             text.contains("The source, with its misses"),
-            matches!(name, "matmul" | "tiny" | "ids" | "elements"),
+            matches!(name, "matmul" | "tiny" | "hot" | "ids" | "elements"),
             "{name}"
         );
     }
@@ -381,6 +386,9 @@ fn several_profiles_on_one_page() {
         cache: Some(Bytes(4096).into()),
         ..CompareOptions::default()
     };
+    let hot = common::hot();
+    let hot = [variant("ijk", &ijk), variant("hot", &hot)];
+    check(&compare(&hot, &options).unwrap());
     for count in 0..=3 {
         let html = compare(&variants[..count], &options).unwrap();
         let text = check(&html);

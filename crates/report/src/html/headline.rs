@@ -60,7 +60,7 @@ fn lead(scene: &Scene) -> String {
         "<span class=\"num\"><span class=\"miss-word\">{}</span> of {}</span> accesses (<b>{}</b>) miss in {}",
         count(misses),
         count(scene.accesses),
-        level.miss_ratio(scene.profile),
+        escape(&level.miss_ratio(scene.profile)),
         cache_words(level)
     );
     let is_exact = scene.profile.method.exact;
@@ -113,7 +113,7 @@ fn next_level(scene: &Scene) -> String {
         return String::new();
     };
     let misses = scene.misses(next.items);
-    let ratio = next.miss_ratio(scene.profile);
+    let ratio = escape(&next.miss_ratio(scene.profile));
     if misses == scene.cold && scene.profile.method.exact {
         format!(
             " {} holds all reuses: only first touches{} ({ratio}) go past it.",
@@ -162,7 +162,7 @@ fn tiles(out: &mut String, scene: &Scene) {
             format!("in {}", level.size)
         };
         let name = format!("Miss in {}", level.short());
-        tile(&name, level.miss_ratio(scene.profile), of_size);
+        tile(&name, escape(&level.miss_ratio(scene.profile)), of_size);
     }
     out.push_str("</dl>");
 }

@@ -138,7 +138,7 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
             "<tr><td>{}{ways}</td><td>{}</td><td>{}</td><td>{sets}</td></tr>",
             level.label(),
             grouped(misses),
-            level.miss_ratio(scene.profile)
+            escape(&level.miss_ratio(scene.profile))
         );
     }
     out.push_str("</tbody></table></div>");

@@ -381,6 +381,18 @@ pub fn tiny() -> Profile {
     profile
 }
 
+/// As [`tiny`], with so many reuses at distance 1 that all other shares are `<0.01 %`.
+pub fn hot() -> Profile {
+    let mut profile = tiny();
+    let reuses = 10_000_000;
+    profile.references += reuses;
+    profile.histogram.add(Distance::new(1), reuses);
+    let cell = &mut profile.cells[0];
+    cell.histogram.add(Distance::new(1), reuses);
+    cell.distance_sum += u128::from(reuses);
+    profile
+}
+
 /// `groups` lines, each in a context of its own in a deep tree.
 pub fn wide(groups: u32) -> Profile {
     let mut profile = named_groups(groups);
