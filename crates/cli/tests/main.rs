@@ -62,5 +62,6 @@ mod shard;
 mod simulation;
 mod survivors;
 mod types;
+mod vector_instructions;
 mod weigh;
 mod why;

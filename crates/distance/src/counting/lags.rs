@@ -145,8 +145,12 @@ impl Recent {
         for start in (0..self.len).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
             let recent = self.items[BACK - WINDOW + start..].first_chunk();
-            let known = recent.zip(lags.first_chunk());
-            if !known.is_some_and(|(recent, lags)| compare.lead_to_same(recent, lags)) {
+            // No closure: it would be compiled without the vector instructions of `compare`.
+            let is_right = match (recent, lags.first_chunk()) {
+                (Some(recent), Some(lags)) => compare.lead_to_same(recent, lags),
+                _ => false,
+            };
+            if !is_right {
                 mend(&self.items, BACK + start, lags);
             }
         }
