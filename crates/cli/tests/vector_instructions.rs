@@ -1,6 +1,6 @@
 //! Vector instructions are instructions. In a closure that is not inlined into the function for
-//! them (it was `Option::is_some_and` once, for 5 % of a profile), the compiler may not use them, and
-//! calls a function for each.
+//! them (it was `Option::is_some_and` once, for 5 % of a profile), the compiler may not use them,
+//! and calls a function for each.
 
 use object::{Object, ObjectSymbol};
 

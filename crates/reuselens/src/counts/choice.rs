@@ -34,9 +34,9 @@ use crate::{AnalysisOptions, Error};
 /// The rate of the sampled engine where none is given.
 const RATE: f64 = 0.01;
 
-/// Whether what counts with these options merges cells
-/// ([`Columns::merged`](reuselens_attribute::Columns::merged)). With distances by the access before,
-/// and with engines for several threads, numbers of cells are remembered.
+/// Whether what counts with these options merges cells, by the pairs of them in
+/// [`Columns`](reuselens_attribute::Columns). With distances by the access before, and with engines
+/// for several threads, numbers of cells are remembered.
 pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
     let causes = options.causes.is_some();
     let remembers = options.paths || options.forward || causes || is_late(&options.engine);
