@@ -145,9 +145,15 @@ impl LocalityChange {
         let reach = reaches.into_iter().flatten().min();
         let mut change = Self::up_to(&before.histogram, &after.histogram, reach);
         for size in &mut change.sizes {
-            size.unsure = unsure(before, size.items) + unsure(after, size.items);
+            size.unsure = Self::unsure_misses([before, after], size.items);
         }
         Ok(change)
+    }
+
+    /// By how many misses profiles may be off together in a cache of `items` items: 0 where all are
+    /// exact, or no bound is known.
+    pub fn unsure_misses(profiles: [&Profile; 2], items: u64) -> f64 {
+        profiles.map(|profile| unsure(profile, items)).iter().sum()
     }
 
     /// Whether the distances of two profiles compare.

@@ -205,7 +205,7 @@ impl CheckedLimit {
     pub(crate) fn doubt(&self) -> Option<String> {
         let verdict = self.verdict.as_ref().ok()?;
         if verdict.judgement == Judgement::Unsure {
-            return Some("beyond the bound by less than the estimate may be off".to_owned());
+            return Some("the estimate may be off by more than it is from the bound".to_owned());
         }
         let measured = [Some(verdict.now), verdict.base].into_iter().flatten();
         let reasons = measured.filter_map(|measured| match measured.certainty {

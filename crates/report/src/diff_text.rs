@@ -185,12 +185,14 @@ impl DiffView<'_> {
         let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
         let reach = caches::reach([self.before, self.after]);
         if reach.is_none() {
-            cells.push(self.total(
-                "distinct data",
-                self.before.first_touches(),
-                self.after.first_touches(),
-                |items| self.size(items),
-            ));
+            let both = [self.before, self.after];
+            let distinct = both.map(|profile| profile.first_touches());
+            let [before, after] = both.map(|profile| {
+                let about = words::about(&profile.method);
+                format!("{about}{}", self.size(profile.first_touches()))
+            });
+            let change = change(distinct[0], distinct[1]);
+            cells.push(vec!["distinct data".to_owned(), before, after, change]);
         }
         let mut levels = caches::levels_within(self.before, reach);
         if self.chosen.name.is_none() {
@@ -230,7 +232,16 @@ impl DiffView<'_> {
             ]
         };
         let (then, now) = (old.misses(level.items), new.misses(level.items));
-        let mut cells = vec![row(format!("misses in {}", level.label()), then, now)];
+        let name = format!("misses in {}", level.label());
+        let both = [self.before, self.after];
+        let mut cells = if both.iter().all(|profile| profile.method.exact) {
+            vec![row(name, then, now)]
+        } else {
+            vec![self.estimated(name, level, [then, now])]
+        };
+        if !both.iter().all(|profile| level.is_known(profile)) {
+            return cells;
+        }
         // Where lines compete for a few sets, the gain or loss is here. What was counted is better
         // than an estimate, which takes lines to fall on sets at random.
         if let Some(counted) = caches::counted_in_sets(&[self.before, self.after], level) {
@@ -247,6 +258,27 @@ impl DiffView<'_> {
             cells.push(row("  with its sets, about".to_owned(), before, after));
         }
         cells
+    }
+
+    /// The row of a cache where one of the profiles is an estimate: with how far it may be off, and
+    /// a change only where that is less.
+    fn estimated(&self, name: String, level: &Level, misses: [u64; 2]) -> Vec<String> {
+        let both = [self.before, self.after];
+        let [before, after] = [0, 1].map(|side| {
+            let ratio = level.miss_ratio(both[side]);
+            if level.is_known(both[side]) {
+                format!("{} {ratio}", count(misses[side]))
+            } else {
+                ratio
+            }
+        });
+        let unsure = LocalityChange::unsure_misses(both, level.items);
+        let change = if unsure == 0.0 || misses[0].abs_diff(misses[1]) as f64 > unsure {
+            change(misses[0], misses[1])
+        } else {
+            "not known".to_owned()
+        };
+        vec![name, before, after, change]
     }
 
     fn total(

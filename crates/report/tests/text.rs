@@ -51,10 +51,8 @@ fn contexts_with_footprints_have_a_table() {
     assert!(!summary(&profile, &lines).contains(title));
 }
 
-/// Where the error of a miss ratio is larger than itself, nothing is said of who misses.
-#[test]
-fn estimates_say_how_far_off_they_may_be() {
-    let mut profile = common::matmul(48, false);
+/// As a quick look: the miss ratio in L1d may be off by half of it, that in L2 by 50 points.
+fn quick(mut profile: Profile) -> Profile {
     let of_l1 = profile.histogram.misses(512) as f64 / profile.histogram.accesses() as f64;
     let point = |items, half_width| BoundedPoint {
         items,
@@ -69,6 +67,13 @@ fn estimates_say_how_far_off_they_may_be() {
         rate: 0.04,
         points: vec![point(512, of_l1 / 2.0), point(4096, 0.5)],
     });
+    profile
+}
+
+/// Where the error of a miss ratio is larger than itself, nothing is said of who misses.
+#[test]
+fn estimates_say_how_far_off_they_may_be() {
+    let profile = quick(common::matmul(48, false));
     for (html, text) in [
         (false, summary(&profile, &TextOptions::default())),
         (true, page(&profile, &HtmlOptions::default())),
@@ -223,6 +228,31 @@ fn diff_text_names_the_cache_sizes_that_win() {
     )
     .unwrap();
     insta::assert_snapshot!("diff", text);
+}
+
+#[test]
+fn diff_text_tells_of_estimates_what_is_known() {
+    let ijk = common::matmul(48, false);
+    let mut after = ijk.clone();
+    after.histogram.add(Distance::new(600), 10_000);
+    let text = diff(&quick(ijk.clone()), &after, &DiffOptions::default()).unwrap();
+    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap();
+    assert!(row("distinct data").contains("about "), "{text}");
+    // Far more miss one way than the other.
+    let of_l1 = row("misses in L1d");
+    assert!(of_l1.contains('±') && of_l1.contains("+862 %"), "{text}");
+    let of_l2 = row("misses in L2");
+    assert!(
+        of_l2.contains("at most 5") && of_l2.contains("not known"),
+        "{text}"
+    );
+    // Half of either: no change is known.
+    let text = diff(&quick(ijk.clone()), &quick(ijk), &DiffOptions::default()).unwrap();
+    let of_l1 = text
+        .lines()
+        .find(|line| line.contains("misses in L1d"))
+        .unwrap();
+    assert!(of_l1.contains("not known"), "{text}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{CacheSize, LocalityChange, Profile};
 pub enum Judgement {
     /// The limit holds.
     Holds,
-    /// The estimate is beyond the bound, but by no more than it may be off.
+    /// The estimate is on one side of the bound, but by no more than it may be off.
     Unsure,
     /// The limit is broken.
     Broken,
@@ -39,8 +39,8 @@ impl Limit {
     /// not looked at where the bound is a number. A cache's name is one of the profile's machine,
     /// and its size is taken for both.
     ///
-    /// Estimates with a bound on their error break a limit only if they do so by more than they may
-    /// be off. Those without one are taken as they are. Cost: linear in the profiles' cells where
+    /// Estimates with a bound on their error hold or break a limit only if they do so by more than
+    /// they may be off. Those without one are taken as they are. Cost: linear in the profiles' cells where
     /// the limit is of a line, an object or a function.
     ///
     /// # Errors
@@ -144,10 +144,11 @@ impl Limit {
                 Side::Below => value < bound,
             }
         };
-        match (breaks(0.0), breaks(1.0)) {
-            (false, _) => Judgement::Holds,
-            (true, false) => Judgement::Unsure,
-            (true, true) => Judgement::Broken,
+        // At the best that the numbers may be, and at the worst.
+        match (breaks(1.0), breaks(-1.0)) {
+            (false, false) => Judgement::Holds,
+            (false, true) => Judgement::Unsure,
+            (true, _) => Judgement::Broken,
         }
     }
 }

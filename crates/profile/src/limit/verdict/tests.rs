@@ -72,7 +72,7 @@ fn change_from_zero_breaks_any_percentage() {
 }
 
 #[test]
-fn samples_break_limits_by_more_than_they_may_be_off() {
+fn samples_hold_and_break_limits_by_more_than_they_may_be_off() {
     let mut now = profile(30);
     (now.method.exact, now.method.error_bound) = (false, Some(0.05));
     let verdict = check("misses@640 > 26", &now, None).unwrap();
@@ -81,6 +81,10 @@ fn samples_break_limits_by_more_than_they_may_be_off() {
     let verdict = check("miss-ratio@640 > 24 %", &now, None).unwrap();
     assert_eq!(verdict.judgement, Judgement::Broken);
     assert_eq!(verdict.now.certainty, Certainty::Within(0.05));
+    assert_eq!(judge("misses@640 > 34", &now, None), Judgement::Unsure);
+    assert_eq!(judge("misses@640 > 35", &now, None), Judgement::Holds);
+    assert_eq!(judge("misses@640 < 26", &now, None), Judgement::Unsure);
+    assert_eq!(judge("misses@640 < 25", &now, None), Judgement::Holds);
     assert_eq!(judge("misses@640 < 34", &now, None), Judgement::Unsure);
     assert_eq!(judge("misses@640 < 36", &now, None), Judgement::Broken);
     let mut base = profile(25);
