@@ -278,7 +278,7 @@ impl Analysis {
         let stop = read.unwrap_or_else(|refused| Ok(Some(EarlyEnd::Refused(refused))))?;
         if !matches!(
             stop,
-            Some(EarlyEnd::OutOfMemory { .. } | EarlyEnd::Refused(_))
+            Some(EarlyEnd::LimitReached { .. } | EarlyEnd::Refused(_))
         ) {
             self.count_gathered();
             self.counts.drain();
@@ -329,7 +329,7 @@ impl Analysis {
                     let of_source = source.memory();
                     if let Some(needed) = full.or_else(|| self.too_much_memory(of_source)) {
                         let limit = self.budget.limit;
-                        return Ok(Some(EarlyEnd::OutOfMemory { needed, limit }));
+                        return Ok(Some(EarlyEnd::LimitReached { needed, limit }));
                     }
                 }
                 Ok(Step::Event(event)) => {

@@ -10,7 +10,8 @@ use crate::attribution::Attribution;
 
 /// Why a pass ended before the source did.
 pub(crate) enum EarlyEnd {
-    OutOfMemory {
+    /// It would take more memory than it may.
+    LimitReached {
         needed: Bytes,
         limit: Bytes,
     },
@@ -50,7 +51,7 @@ impl EarlyEnd {
     pub fn note(self, accesses: u64, attribution: &mut Attribution) {
         let accesses = counted(accesses, "access", "accesses");
         let (warning, reason) = match self {
-            EarlyEnd::OutOfMemory { needed, limit } => {
+            EarlyEnd::LimitReached { needed, limit } => {
                 let message = format!(
                     "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {limit} it may have"
                 );

@@ -145,7 +145,7 @@ impl Weighing {
                     }
                     if let Some(needed) = self.too_much_memory(source.memory()) {
                         let limit = self.limit;
-                        return Ok(Some(EarlyEnd::OutOfMemory { needed, limit }));
+                        return Ok(Some(EarlyEnd::LimitReached { needed, limit }));
                     }
                 }
             }

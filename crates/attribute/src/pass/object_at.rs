@@ -1,6 +1,8 @@
 //! Which object an address is in. These are asked, in this order:
 //!
-//! 1. The innermost frame of the thread ([`TopFrame`]). It wins over all else.
+//! 1. The innermost frame of the thread ([`TopFrame`]), unless memory is named on a stack
+//!    (`Pass::frame_changed` in `rows.rs`). Frames do not overlap, so asking it first saves time;
+//!    which frame an address between two known ones is in, [`ShadowStack::find`] says.
 //! 2. What the instruction's slot remembers: the region of its last access, while its version is
 //!    the present one ([`NearMemory::recall`]).
 //! 3. The memory that the program named, if that may be on the stack.
@@ -9,10 +11,11 @@
 //! 6. The stacks of the other threads.
 //!
 //! The first two answer most accesses, and take no search ([`Pass::locate`] is the rest). Batches
-//! of rows and repeats ask a [`NearMemory`] for them too: for one address, or for all of a region
-//! at once. Outside the thread's stack the memory map is next, so what it knows without a search
-//! is the answer there as well ([`NearMemory::outside_stack`]). How far an answer holds, for
-//! accesses to many bytes, is asked of the same places in the same order ([`Pass::owner_end`]).
+//! of rows ask a [`NearMemory`] for them too, and so does `Pass::find_region` in `repeats.rs`, for
+//! all of a region at once: it asks the frame and the slot itself, in this order. Outside the
+//! thread's stack the memory map is next, so what it knows without a search is the answer there as
+//! well ([`NearMemory::outside_stack`]). How far an answer holds, for accesses to many bytes, is
+//! asked of the same places in the same order ([`Pass::owner_end`]).
 //!
 //! Without the names that the program gives, memory is looked for by `Pass::owner_of` in `rows.rs`.
 //! Where an element begins, once its object is known: `offsets.rs`.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | bursts | [`Bursts`] | none |
 //! | causes | [`Exact`] | [`causes::Causes`] |
-//! | causes of a sample | [`sampled_causes::SampledCauses`] | none |
+//! | causes of a sample | [`SampledCauses`](super::sampled_causes::SampledCauses) | none |
 //! | private caches | [`private::Private`], on threads of its own | none |
 //! | coherent caches | [`coherent::Coherent`] | none |
 //! | a sample, or `auto` | [`sampled::Sampled`], exact while memory lasts | reuse times |
@@ -12,7 +12,12 @@
 //! | an engine whose distances come late | [`late::Late`], or on a device | reuse times |
 //!
 //! Reuse times, forward distances and paths need every access, so with them `auto` is [`Exact`];
-//! forward distances, paths and causes need a way of counting that tells distances.
+//! forward distances, paths and causes need a way of counting that tells distances. A sample
+//! measures some accesses, each with a weight, so what is to be counted of it belongs into
+//! [`sampled::Sampled`].
+//!
+//! The counting goes on on a background thread if there may be more than one ([`in_background`]);
+//! where the system refuses memory, it ends with what was counted ([`Guarded`]).
 
 use std::num::NonZeroUsize;
 
