@@ -115,18 +115,24 @@ fn sizes(profile: &Profile) -> Vec<u64> {
 
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an
 /// octave up to where it is flat: `items, bytes, misses, miss_ratio` of a fully associative LRU
-/// cache, and `missed_bytes, byte_miss_ratio` if objects were weighed by their sizes. The first row
+/// cache, and `missed_bytes, byte_miss_ratio` if objects were weighed by their sizes, or
+/// `half_width`, how far the miss ratio may be off, if it is an estimate with a bound. The first row
 /// names the columns.
 pub fn curve_csv(profile: &Profile) -> String {
     let requested = profile.requested_bytes.as_ref();
+    let bounds = profile.method.error_bounds.as_ref();
     let more = requested.map_or("", |_| ",missed_bytes,byte_miss_ratio");
-    let mut out = format!("items,bytes,misses,miss_ratio{more}\r\n");
+    let width = bounds.map_or("", |_| ",half_width");
+    let mut out = format!("items,bytes,misses,miss_ratio{more}{width}\r\n");
     for (items, misses, ratio) in points(profile, &profile.histogram) {
         let bytes = items.saturating_mul(profile.granularity.bytes());
         out.push_str(&format!("{items},{bytes},{misses},{ratio}"));
         if let Some(requested) = requested {
             let (missed, ratio) = (requested.misses(items), requested.miss_ratio(items));
             out.push_str(&format!(",{missed},{ratio}"));
+        }
+        if let Some(bounds) = bounds {
+            out.push_str(&format!(",{}", bounds.half_width(items)));
         }
         out.push_str("\r\n");
     }

@@ -272,6 +272,9 @@ struct CacheJson {
     misses: u64,
     miss_ratio: f64,
     set_associative_miss_ratio: Option<f64>,
+    /// How far the miss ratio may be off, of an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half_width: Option<f64>,
 }
 
 /// The profile as JSON: the fields of the schema in its order, then what was added to it. Ends with
@@ -348,7 +351,7 @@ fn document<'a>(shown: &ShownProfile<'a>, options: &JsonOptions) -> ProfileDocum
         max: histogram.max().unwrap_or(0),
         caches: levels
             .iter()
-            .map(|level| cache_json(histogram, level, &curve))
+            .map(|level| cache_json(profile, level, &curve))
             .collect(),
         machine: &profile.machine,
         source: &method.source,
@@ -522,11 +525,8 @@ fn add_elements(profile: &Profile, groups: &mut [GroupJson]) {
     }
 }
 
-fn cache_json(
-    histogram: &ExactHistogram,
-    level: &caches::Level,
-    curve: &MissRatioCurve,
-) -> CacheJson {
+fn cache_json(profile: &Profile, level: &caches::Level, curve: &MissRatioCurve) -> CacheJson {
+    let bounds = profile.method.error_bounds.as_ref();
     let accesses = curve.accesses().max(1) as f64;
     CacheJson {
         ways: level.asked_ways(),
@@ -536,7 +536,8 @@ fn cache_json(
         misses: curve.misses(level.items),
         miss_ratio: curve.at(level.items),
         set_associative_miss_ratio: level
-            .set_associative(histogram)
+            .set_associative(&profile.histogram)
             .map(|misses| misses as f64 / accesses),
+        half_width: bounds.map(|curve| curve.half_width(level.items)),
     }
 }

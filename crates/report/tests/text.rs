@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use reuselens_locality::{BoundedCurve, BoundedPoint, ExactHistogram};
 use reuselens_profile::{Cache, ContextFootprint, Dimension, Method, Profile, Sharing};
 use reuselens_report::{
-    CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff, page,
-    summary,
+    CompareOptions, DiffOptions, HtmlOptions, JsonOptions, ProfileVariant, TextOptions, compare,
+    curve_csv, diff, json, page, summary,
 };
 use reuselens_units::{Bytes, Distance, Granularity};
 
@@ -74,6 +74,14 @@ fn quick(mut profile: Profile) -> Profile {
 #[test]
 fn estimates_say_how_far_off_they_may_be() {
     let profile = quick(common::matmul(48, false));
+    let table = curve_csv(&profile);
+    assert!(
+        table.starts_with("items,bytes,misses,miss_ratio,half_width\r\n"),
+        "{table}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    assert_eq!(json["caches"][1]["half_width"], 0.5);
     for (html, text) in [
         (false, summary(&profile, &TextOptions::default())),
         (true, page(&profile, &HtmlOptions::default())),

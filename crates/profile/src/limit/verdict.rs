@@ -40,8 +40,8 @@ impl Limit {
     /// and its size is taken for both.
     ///
     /// Estimates with a bound on their error hold or break a limit only if they do so by more than
-    /// they may be off. Those without one are taken as they are. Cost: linear in the profiles' cells
-    /// where the limit is of a line, an object or a function.
+    /// they may be off. Those without one are taken as they are. Cost: linear in the profiles'
+    /// cells where the limit is of a line, an object or a function.
     ///
     /// # Errors
     /// If it cannot be known from the profiles whether the limit holds: see [`CheckError`].
