@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::FineHistogram;
 
-use super::escape::percent;
+use super::escape::{escape, percent};
 use super::plot::{self, Axis, Plot};
 use super::scene::Scene;
 use crate::caches;
@@ -81,10 +81,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
              d=\"{line}\"/><path id=\"pick-line\" class=\"picked\" d=\"\"/>"
         ),
         words: plot::marks(&scene.axis, &scene.levels, &scene.chosen, |level| {
-            Some(format!(
-                "{} miss",
-                percent(scene.misses(level.items), scene.accesses)
-            ))
+            Some(format!("{} miss", escape(&level.miss_ratio(scene.profile))))
         }),
         cold: false,
         axis_name: "size of a fully associative LRU cache (log scale)",
@@ -101,7 +98,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
 fn describe(scene: &Scene) -> String {
     let mut text = "Miss-ratio curve.".to_owned();
     for level in &scene.levels {
-        let ratio = crate::numbers::percent(scene.misses(level.items), scene.accesses);
+        let ratio = level.miss_ratio(scene.profile);
         let _ = write!(text, " {ratio} of the accesses miss in {}.", level.label());
     }
     text
