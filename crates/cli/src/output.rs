@@ -217,6 +217,18 @@ impl Show {
         Ok(say::bytes(text.as_bytes())?)
     }
 
+    /// The comparison in Markdown.
+    pub fn difference_markdown(
+        &self,
+        before: &Profile,
+        after: &Profile,
+        how: DifferenceKind,
+        names: [String; 2],
+    ) -> anyhow::Result<String> {
+        let options = self.diff_options(after, how, names)?;
+        Ok(reuselens_report::diff_markdown(before, after, &options)?)
+    }
+
     /// The comparison as JSON, with the limits that were checked, if it was asked for.
     pub fn difference_json(
         &self,

@@ -1,7 +1,8 @@
-//! [`Checked`]: limits that were held against a profile, with what was found. `text`, `markdown`
-//! and `json` show it.
+//! [`Checked`]: limits that were held against a profile, with what was found. `text`, `markdown`,
+//! `json` and `junit` show it.
 
 mod json;
+mod junit;
 mod markdown;
 mod text;
 
@@ -15,6 +16,7 @@ use crate::numbers::{count, grouped};
 
 pub use json::{CHECK_SCHEMA, check_json};
 pub(crate) use json::{LimitJson, limits as limits_json};
+pub use junit::check_junit;
 pub use markdown::check_markdown;
 pub use text::check_text;
 

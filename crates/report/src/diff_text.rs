@@ -77,29 +77,7 @@ pub fn diff(
     options: &DiffOptions,
 ) -> Result<String, DifferenceError> {
     let difference = LocalityChange::between(before, after)?;
-    let are_inputs = options
-        .inputs
-        .unwrap_or_else(|| inputs::are_inputs(before, after));
-    let (chosen, reason) = if are_inputs {
-        // With more data there are more cold accesses everywhere, which is no news.
-        let (_, large) = inputs::by_size(before, after);
-        let chosen = caches::chosen_within(large, caches::reach([before, after]), options.cache);
-        let reason = caches::reason(large, options.cache, &chosen);
-        (chosen, reason)
-    } else {
-        let chosen = caches::chosen_between(before, after, options.cache);
-        let reason = caches::reason_between(before, after, options.cache, &chosen);
-        (chosen, reason)
-    };
-    let view = DiffView {
-        before,
-        after,
-        paint: Paint::new(options.color),
-        width: options.width.max(60),
-        chosen,
-        top: options.top,
-        names: &options.names,
-    };
+    let view = DiffView::new(before, after, options);
     let mut out = String::new();
     view.head(&mut out);
     if before.histogram.accesses() == 0 || after.histogram.accesses() == 0 {
@@ -116,7 +94,7 @@ pub fn diff(
     }
     view.totals(&mut out);
     view.findings(&mut out);
-    if are_inputs {
+    if view.are_inputs {
         view.growth(&mut out);
     } else {
         view.sizes(&mut out, &difference);
@@ -125,21 +103,58 @@ pub fn diff(
     if options.error {
         write_error(&mut out, [before, after], view.width, view.paint);
     }
-    let mut reason = Some(reason);
+    let mut reason = Some(view.reason);
     for by in &options.by {
         view.groups(&mut out, *by, &mut reason);
     }
     Ok(out)
 }
 
-struct DiffView<'a> {
-    before: &'a Profile,
-    after: &'a Profile,
+/// Two profiles, and how they are compared.
+pub(crate) struct DiffView<'a> {
+    pub before: &'a Profile,
+    pub after: &'a Profile,
     paint: Paint,
     width: usize,
+    /// Whether the two are inputs of one program.
+    are_inputs: bool,
+    /// The cache whose misses the tables count, and why that one.
     chosen: Level,
-    top: usize,
-    names: &'a [String; 2],
+    reason: &'static str,
+    /// Rows of each table.
+    pub top: usize,
+    pub names: &'a [String; 2],
+}
+
+impl<'a> DiffView<'a> {
+    pub(crate) fn new(before: &'a Profile, after: &'a Profile, options: &'a DiffOptions) -> Self {
+        let are_inputs = options
+            .inputs
+            .unwrap_or_else(|| inputs::are_inputs(before, after));
+        let (chosen, reason) = if are_inputs {
+            // With more data there are more cold accesses everywhere, which is no news.
+            let (_, large) = inputs::by_size(before, after);
+            let reach = caches::reach([before, after]);
+            let chosen = caches::chosen_within(large, reach, options.cache);
+            let reason = caches::reason(large, options.cache, &chosen);
+            (chosen, reason)
+        } else {
+            let chosen = caches::chosen_between(before, after, options.cache);
+            let reason = caches::reason_between(before, after, options.cache, &chosen);
+            (chosen, reason)
+        };
+        DiffView {
+            before,
+            after,
+            paint: Paint::new(options.color),
+            width: options.width.max(60),
+            are_inputs,
+            chosen,
+            reason,
+            top: options.top,
+            names: &options.names,
+        }
+    }
 }
 
 impl DiffView<'_> {
@@ -181,25 +196,8 @@ impl DiffView<'_> {
     }
 
     fn totals(&self, out: &mut String) {
-        let (old, new) = (&self.before.histogram, &self.after.histogram);
-        let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
-        let reach = caches::reach([self.before, self.after]);
-        if reach.is_none() {
-            let both = [self.before, self.after];
-            let distinct = both.map(|profile| profile.first_touches());
-            let [before, after] = both.map(|profile| {
-                let about = words::about(&profile.method);
-                format!("{about}{}", self.size(profile.first_touches()))
-            });
-            let change = change(distinct[0], distinct[1]);
-            cells.push(vec!["distinct data".to_owned(), before, after, change]);
-        }
-        let mut levels = caches::levels_within(self.before, reach);
-        if self.chosen.name.is_none() {
-            levels.push(self.chosen.clone());
-        }
-        cells.extend(levels.iter().flat_map(|level| self.misses(level)));
-        cells.extend(self.invalidations());
+        let levels = self.levels();
+        let cells = self.total_cells(&levels);
         out.push('\n');
         let columns = [
             TextColumn::left(""),
@@ -216,6 +214,35 @@ impl DiffView<'_> {
         if let Some(conflicts) = conflicts::sentence(&both, &levels) {
             let _ = writeln!(out, "  {}", wrap(&conflicts, self.width, 2));
         }
+    }
+
+    /// The caches that are compared: those of the machine, and the one that was asked for.
+    pub(crate) fn levels(&self) -> Vec<Level> {
+        let reach = caches::reach([self.before, self.after]);
+        let mut levels = caches::levels_within(self.before, reach);
+        if self.chosen.name.is_none() {
+            levels.push(self.chosen.clone());
+        }
+        levels
+    }
+
+    /// The table of totals: what, before, after, change.
+    pub(crate) fn total_cells(&self, levels: &[Level]) -> Vec<Vec<String>> {
+        let (old, new) = (&self.before.histogram, &self.after.histogram);
+        let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
+        if caches::reach([self.before, self.after]).is_none() {
+            let both = [self.before, self.after];
+            let distinct = both.map(|profile| profile.first_touches());
+            let [before, after] = both.map(|profile| {
+                let about = words::about(&profile.method);
+                format!("{about}{}", self.size(profile.first_touches()))
+            });
+            let change = change(distinct[0], distinct[1]);
+            cells.push(vec!["distinct data".to_owned(), before, after, change]);
+        }
+        cells.extend(levels.iter().flat_map(|level| self.misses(level)));
+        cells.extend(self.invalidations());
+        cells
     }
 
     /// The rows of a cache: its misses fully associative, and with its sets where these are others.

@@ -4,8 +4,8 @@
 //! or bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
-//! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
-//!   [`diff_json`]: two profiles.
+//! - [`check_text`], [`check_markdown`], [`check_json`], [`check_junit`]: limits, and which of them are broken;
+//!   [`diff_json`], [`diff_markdown`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]:
 //!   what to change; [`explain_text`]: what a rule means.
@@ -29,6 +29,7 @@ mod conflicts;
 mod csv;
 mod curve;
 mod diff_json;
+mod diff_markdown;
 mod diff_text;
 mod finding_changes;
 mod forecast;
@@ -54,10 +55,13 @@ pub use advice::{
     advice_sarif, advice_text, explain_text, rules_text,
 };
 pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
-pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
+pub use check::{
+    CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_junit, check_markdown, check_text,
+};
 pub use csv::{groups_csv, histogram_csv};
 pub use curve::{curve_csv, curve_png, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
+pub use diff_markdown::diff_markdown;
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use gpu::{

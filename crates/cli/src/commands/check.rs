@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reuselens::profile::LocalityChange;
 use reuselens::units::shown_json;
-use reuselens_report::{Checked, check_json, check_markdown, check_text};
+use reuselens_report::{Checked, check_json, check_junit, check_markdown, check_text};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
@@ -35,6 +35,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 
+    /// Write a JUnit report, a test for each limit, which services for continuous integration show;
+    /// `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
+
     /// Overwrite files
     #[arg(short, long, help_heading = "Output")]
     force: bool,
@@ -47,10 +52,12 @@ pub struct Args {
 impl Args {
     /// Checks.
     pub fn run(self) -> Outcome {
-        let outputs = [&self.markdown, &self.json].into_iter().flatten();
+        let outputs = [&self.markdown, &self.json, &self.junit]
+            .into_iter()
+            .flatten();
         let to_standard_output = check_outputs(outputs, self.force)?;
         if to_standard_output > 1 {
-            let text = "only one of --markdown and --json can have standard output; name a file for the other";
+            let text = "only one of --markdown, --json and --junit can have standard output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
         }
         let standard_output_is_taken = to_standard_output > 0;
@@ -86,6 +93,9 @@ impl Args {
         }
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&check_json(&checked)), self.force)?;
+        }
+        if let Some(path) = &self.junit {
+            write_text(path, &check_junit(&checked), self.force)?;
         }
         if !self.quiet && !standard_output_is_taken {
             let text = check_text(&checked, terminal_width(), color());

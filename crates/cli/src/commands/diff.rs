@@ -10,7 +10,9 @@ use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::options::without_tables;
-use crate::output::{DifferenceKind, Show, color, terminal_width, write_whole};
+use crate::output::{
+    DifferenceKind, Show, check_outputs, color, terminal_width, write_text, write_whole,
+};
 use crate::say;
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
@@ -36,6 +38,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
+    /// Write the comparison in Markdown, for the summary of a pull request; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+
     #[command(flatten)]
     rules: Rules,
     #[command(flatten)]
@@ -44,9 +50,10 @@ pub struct Args {
 
 impl Args {
     /// Compares.
-    pub fn run(self) -> Outcome {
+    pub fn run(mut self) -> Outcome {
         self.show.refuse_tables()?;
         self.show.check_exports()?;
+        self.check_markdown()?;
         let rules = self.rules.read()?;
         if let Some(path) = &self.html {
             // What cannot be written is known before the work.
@@ -65,6 +72,12 @@ impl Args {
         self.show.difference(&before, &after, how, names.clone())?;
         self.show
             .difference_json(&before, &after, how, names.clone(), &checked)?;
+        if let Some(path) = &self.markdown {
+            let text = self
+                .show
+                .difference_markdown(&before, &after, how, names.clone())?;
+            write_text(path, &text, self.show.force)?;
+        }
         if self.rules.are_given() {
             let text = check_text(&checked, terminal_width(), color());
             self.show.say(&format!("\n{}", text.trim_end()))?;
@@ -79,6 +92,19 @@ impl Args {
             ))?;
         }
         Ok(limits::finish(&checked))
+    }
+
+    /// Checks where the Markdown goes: on standard output it is alone.
+    fn check_markdown(&mut self) -> anyhow::Result<()> {
+        if check_outputs(self.markdown.as_ref(), self.show.force)? == 0 {
+            return Ok(());
+        }
+        if self.show.standard_output_is_taken() {
+            let text = "only one export can have standard output; name a file for the others";
+            return Err(Usage(text.to_owned()).into());
+        }
+        self.show.quiet = true;
+        Ok(())
     }
 
     /// Refuses an error of histograms of which one has all distances and one the near ones.

@@ -58,17 +58,18 @@ impl DiffView<'_> {
 
     /// The groups that changed. The first such table says for what `reason` its cache was chosen.
     pub(super) fn groups(&self, out: &mut String, by: Dimension, reason: &mut Option<&str>) {
-        if ![self.before, self.after]
-            .iter()
-            .any(|profile| profile.has_names(by))
-        {
-            return;
-        }
-        let all = conflicts::changed_groups(self.before, self.after, by, &self.chosen);
+        let all = self.changed_groups(by);
         if all.is_empty() {
             return;
         }
-        self.groups_title(out, by, reason.take());
+        let reason = reason.take().map(|reason| format!("({reason})"));
+        heading(
+            out,
+            &self.groups_title(by),
+            &reason.unwrap_or_default(),
+            self.width,
+            self.paint,
+        );
         let columns = [
             TextColumn::right("before"),
             TextColumn::right("after"),
@@ -103,20 +104,24 @@ impl DiffView<'_> {
         }
     }
 
-    fn groups_title(&self, out: &mut String, by: Dimension, reason: Option<&str>) {
-        let cache = conflicts::counted_in(self.before, self.after, &self.chosen);
-        let title = format!("Misses in {cache} by {by}, the largest changes");
-        let reason = reason.map(|reason| format!("({reason})"));
-        heading(
-            out,
-            &title,
-            &reason.unwrap_or_default(),
-            self.width,
-            self.paint,
-        );
+    /// The groups that changed, the largest changes first; none if no profile names any.
+    pub(crate) fn changed_groups(&self, by: Dimension) -> Vec<GroupChange> {
+        let both = [self.before, self.after];
+        if both.iter().any(|profile| profile.has_names(by)) {
+            conflicts::changed_groups(self.before, self.after, by, &self.chosen)
+        } else {
+            Vec::new()
+        }
     }
 
-    fn group(&self, by: Dimension, group: &GroupChange) -> Vec<String> {
+    /// What the table of the groups is about.
+    pub(crate) fn groups_title(&self, by: Dimension) -> String {
+        let cache = conflicts::counted_in(self.before, self.after, &self.chosen);
+        format!("Misses in {cache} by {by}, the largest changes")
+    }
+
+    /// The row of a group: before, after, change in misses, relative change, name.
+    pub(crate) fn group(&self, by: Dimension, group: &GroupChange) -> Vec<String> {
         let relative = match (group.before.is_some(), group.after.is_some()) {
             (true, false) => "gone".to_owned(),
             (false, _) => "new".to_owned(),
