@@ -2,7 +2,7 @@
 //! by, and [`levels`] has those of the machine.
 
 use reuselens_locality::{Histogram, SetAssociative};
-use reuselens_profile::{Cache, CacheSize, Causes, Profile, Sharing};
+use reuselens_profile::{Cache, CacheSize, Causes, LocalityChange, Profile, Sharing};
 use reuselens_units::{Bytes, Granularity, Items, percent, ratio_percent};
 
 use crate::causes::complete;
@@ -260,11 +260,7 @@ fn noticed(profile: &Profile, level: &Level) -> u64 {
 /// The cache that a comparison looks at: the one asked for; else that in which what changed costs
 /// or saves the most time; else the one for the first.
 pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<CacheSize>) -> Level {
-    let changed = |level: &Level| {
-        let are_known = level.is_known(before) && level.is_known(after);
-        let [before, after] = compared(level, before, after);
-        if are_known { before.abs_diff(after) } else { 0 }
-    };
+    let changed = |level: &Level| change_between(level, before, after);
     let reach = reach([before, after]);
     let levels = levels_within(before, reach);
     if levels.iter().all(|level| changed(level) == 0) {
@@ -387,6 +383,35 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
     }
 }
 
+/// How the misses of two profiles in a cache differ, in words: a percentage only where the miss
+/// ratios of both are known, and nothing where one may be off by as much as they differ.
+pub(crate) fn change(level: &Level, before: &Profile, after: &Profile) -> String {
+    let both = [before, after];
+    let [then, now] = both.map(|profile| profile.histogram.misses(level.items));
+    let unsure = LocalityChange::unsure_misses(both, level.items);
+    if unsure > 0.0 && then.abs_diff(now) as f64 <= unsure {
+        "not known".to_owned()
+    } else if both.iter().all(|profile| level.is_known(profile)) {
+        numbers::change(then, now)
+    } else if then < now {
+        "more".to_owned()
+    } else {
+        "fewer".to_owned()
+    }
+}
+
+/// Whether the misses in a cache are known of two profiles, and differ.
+fn differs(level: &Level, before: &Profile, after: &Profile) -> bool {
+    change_between(level, before, after) > 0
+}
+
+/// By how many misses two profiles differ in a cache, as far as that is known.
+fn change_between(level: &Level, before: &Profile, after: &Profile) -> u64 {
+    let are_known = level.is_known(before) && level.is_known(after);
+    let [before, after] = compared(level, before, after);
+    if are_known { before.abs_diff(after) } else { 0 }
+}
+
 /// Why [`chosen_between`] chose this cache, as half a sentence.
 pub(crate) fn reason_between(
     before: &Profile,
@@ -394,10 +419,7 @@ pub(crate) fn reason_between(
     asked: Option<CacheSize>,
     level: &Level,
 ) -> &'static str {
-    let changed = |level: &Level| {
-        let [before, after] = compared(level, before, after);
-        before != after
-    };
+    let changed = |level: &Level| differs(level, before, after);
     let levels = levels_within(before, reach([before, after]));
     if asked.is_some() || level.name.is_none() || !levels.iter().any(changed) {
         return reason(before, asked, level);

@@ -70,6 +70,12 @@ impl<'a> Checked<'a> {
         self.limits.iter().filter(broken).count()
     }
 
+    /// Of how many limits it is not sure whether they hold.
+    pub fn unsure(&self) -> usize {
+        let unsure = |limit: &&CheckedLimit| limit.result() == "unsure";
+        self.limits.iter().filter(unsure).count()
+    }
+
     /// How many limits could not be held against the profiles.
     pub fn unchecked(&self) -> usize {
         let failed = |limit: &&CheckedLimit| limit.verdict.is_err();
@@ -123,13 +129,16 @@ impl<'a> Checked<'a> {
             1 => "1 limit".to_owned(),
             number => format!("{number} limits"),
         };
-        let (broken, unchecked) = (self.broken(), self.unchecked());
+        let (broken, unsure, unchecked) = (self.broken(), self.unsure(), self.unchecked());
         let mut text = match (broken, all) {
-            (0, 1) if unchecked == 0 => "the limit holds".to_owned(),
-            (0, _) if unchecked == 0 => format!("all {} hold", limits(all)),
+            (0, 1) if unsure + unchecked == 0 => "the limit holds".to_owned(),
+            (0, _) if unsure + unchecked == 0 => format!("all {} hold", limits(all)),
             (1, _) | (_, 1) => format!("{broken} of {} is broken", limits(all)),
             (_, _) => format!("{broken} of {} are broken", limits(all)),
         };
+        if unsure > 0 {
+            text.push_str(&format!(", {unsure} not sure"));
+        }
         if unchecked > 0 {
             text.push_str(&format!(", {unchecked} cannot be checked"));
         }

@@ -228,18 +228,7 @@ impl DiffView<'_> {
 
     /// The table of totals: what, before, after, change.
     pub(crate) fn total_cells(&self, levels: &[Level]) -> Vec<Vec<String>> {
-        let (old, new) = (&self.before.histogram, &self.after.histogram);
-        let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
-        if caches::reach([self.before, self.after]).is_none() {
-            let both = [self.before, self.after];
-            let distinct = both.map(|profile| profile.first_touches());
-            let [before, after] = both.map(|profile| {
-                let about = words::about(&profile.method);
-                format!("{about}{}", self.size(profile.first_touches()))
-            });
-            let change = change(distinct[0], distinct[1]);
-            cells.push(vec!["distinct data".to_owned(), before, after, change]);
-        }
+        let mut cells = self.counted_totals();
         cells.extend(levels.iter().flat_map(|level| self.misses(level)));
         cells.extend(self.invalidations());
         cells
@@ -264,7 +253,7 @@ impl DiffView<'_> {
         let mut cells = if both.iter().all(|profile| profile.method.exact) {
             vec![row(name, then, now)]
         } else {
-            vec![self.estimated(name, level, [then, now])]
+            vec![self.estimated(name, level)]
         };
         if !both.iter().all(|profile| level.is_known(profile)) {
             return cells;
@@ -289,23 +278,54 @@ impl DiffView<'_> {
 
     /// The row of a cache where one of the profiles is an estimate: with how far it may be off, and
     /// a change only where that is less.
-    fn estimated(&self, name: String, level: &Level, misses: [u64; 2]) -> Vec<String> {
-        let both = [self.before, self.after];
-        let [before, after] = [0, 1].map(|side| {
-            let ratio = level.miss_ratio(both[side]);
-            if level.is_known(both[side]) {
-                format!("{} {ratio}", count(misses[side]))
+    fn estimated(&self, name: String, level: &Level) -> Vec<String> {
+        let [before, after] = [self.before, self.after].map(|profile| {
+            let ratio = level.miss_ratio(profile);
+            if level.is_known(profile) {
+                let misses = profile.histogram.misses(level.items);
+                format!("{} {ratio}", count(misses))
             } else {
                 ratio
             }
         });
-        let unsure = LocalityChange::unsure_misses(both, level.items);
-        let change = if unsure == 0.0 || misses[0].abs_diff(misses[1]) as f64 > unsure {
-            change(misses[0], misses[1])
+        let change = caches::change(level, self.before, self.after);
+        vec![name, before, after, change]
+    }
+
+    /// The rows of the accesses and, where distances have no limit, of the distinct data.
+    fn counted_totals(&self) -> Vec<Vec<String>> {
+        let both = [self.before, self.after];
+        let about = |profile: &Profile, is_estimate: bool, number: String| {
+            if is_estimate && !profile.method.exact {
+                format!("about {number}")
+            } else {
+                number
+            }
+        };
+        let are_bursts = both.iter().any(|profile| profile.method.is_from_bursts());
+        let accesses = both.map(|profile| profile.histogram.accesses());
+        // Samples of items count all accesses.
+        let [before, after] = both.map(|profile| {
+            let number = count(profile.histogram.accesses());
+            about(profile, profile.method.is_from_bursts(), number)
+        });
+        let change_of_all = change(accesses[0], accesses[1]);
+        let mut cells = vec![vec!["accesses".to_owned(), before, after, change_of_all]];
+        if caches::reach(both).is_some() {
+            return cells;
+        }
+        let distinct = both.map(Profile::first_touches);
+        let [before, after] =
+            both.map(|profile| about(profile, true, self.size(profile.first_touches())));
+        let unsure = LocalityChange::unsure_misses(both, u64::MAX);
+        let is_sure = unsure == 0.0 || distinct[0].abs_diff(distinct[1]) as f64 > unsure;
+        let change = if is_sure && !are_bursts {
+            change(distinct[0], distinct[1])
         } else {
             "not known".to_owned()
         };
-        vec![name, before, after, change]
+        cells.push(vec!["distinct data".to_owned(), before, after, change]);
+        cells
     }
 
     fn total(

@@ -245,13 +245,28 @@ fn diff_text_tells_of_estimates_what_is_known() {
     after.histogram.add(Distance::new(600), 10_000);
     let text = diff(&quick(ijk.clone()), &after, &DiffOptions::default()).unwrap();
     let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap();
-    assert!(row("distinct data").contains("about "), "{text}");
+    for name in ["  accesses ", "distinct data"] {
+        assert!(row(name).contains("about "), "{text}");
+    }
+    assert!(row("distinct data").contains("not known"), "{text}");
     // Far more miss one way than the other.
     let of_l1 = row("misses in L1d");
     assert!(of_l1.contains('±') && of_l1.contains("+862 %"), "{text}");
     let of_l2 = row("misses in L2");
     assert!(
         of_l2.contains("at most 5") && of_l2.contains("not known"),
+        "{text}"
+    );
+    // More than what is not known of one side.
+    let mut twice = ijk.clone();
+    twice.histogram.add(Distance::new(1_000_000), 10_000_000);
+    let text = diff(&quick(ijk.clone()), &twice, &DiffOptions::default()).unwrap();
+    let of_l2 = text
+        .lines()
+        .find(|line| line.contains("misses in L2"))
+        .unwrap();
+    assert!(
+        of_l2.contains("at most 5") && of_l2.ends_with(" more"),
         "{text}"
     );
     // Half of either: no change is known.

@@ -132,8 +132,8 @@ struct Ballot {
     has_field: bool,
     /// Whether one beyond the first element did.
     has_several: bool,
-    /// Whether accesses to the candidate may go beyond the first element, wherever they agree. Then
-    /// it is not the type of a head.
+    /// Whether an access of the candidate's type was beyond the first element, wherever it agreed,
+    /// or may have been, unseen ([`PATIENCE`]). For good: then it is not the type of a head.
     may_have_several: bool,
     /// What is left of [`PATIENCE`].
     patience: u32,
@@ -323,7 +323,7 @@ impl Ballots {
             class = Class::Against;
             ballot.is_broken |= ballot.allocated.is_none();
         }
-        let is_final = ballot.is_final();
+        let is_final = ballot.end_vote();
         let after = state(ballot);
         self.count(object, class);
         if before != after {

@@ -188,11 +188,10 @@ impl CountMethod for Bursts {
         let curve = bounded_curve(&estimate.points, estimate.confidence, share);
         let curve = (!exact).then_some(curve);
         let mut counted = Counted {
-            exact,
             error_bound: curve.as_ref().map(BoundedCurve::largest),
             error_bounds: curve,
             keyed: self.keyed,
-            ..Counted::exactly(Method::BURSTS, self.histogram)
+            ..Counted::of(Method::BURSTS, exact, self.histogram)
         };
         if !exact {
             counted.add(SampledRun {

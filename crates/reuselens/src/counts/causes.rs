@@ -24,7 +24,7 @@ use crate::{AnalysisOptions, Error, carried_reuses, cause_warnings, this_machine
 /// The causes of misses. It is called with blocks of one thread at a time.
 pub(super) struct Causes {
     counts: CauseCounts,
-    /// Whether a sample was asked for, and the trace ended before there was one.
+    /// Whether a sample was asked for, though all accesses are counted here.
     is_sampled: bool,
     lanes: Lanes,
     /// The number of the program thread that runs.
@@ -77,12 +77,7 @@ pub(super) fn begin(
 /// The engine of `options`, which is no sampled one, and the causes of all misses.
 fn counted_all(options: &AnalysisOptions, causes: Causes) -> Result<Box<dyn CountMethod>, Error> {
     let method = choice::method(options, &DeviceFault::default())?;
-    if method.distances().is_none() {
-        return Err(refused(
-            "this --engine",
-            "it does not tell the distance of every access in order; counting does",
-        ));
-    }
+    choice::need_distances(&*method, "--why")?;
     Ok(Observed::with(method, vec![Box::new(causes)]))
 }
 
@@ -228,9 +223,9 @@ impl Observer for Causes {
     }
 
     fn finish(mut self: Box<Self>, counted: &mut Counted) {
-        let carried = self.counts.take_carried().unwrap_or_default();
+        let mut carried = self.counts.take_carried().unwrap_or_default();
         self.counts.end();
-        counted.scopes.clone_from(&carried.scopes);
+        counted.scopes = std::mem::take(&mut carried.scopes);
         counted.add(CountedCauses {
             counts: self.counts,
             carried,

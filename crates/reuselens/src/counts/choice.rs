@@ -92,9 +92,8 @@ fn in_background(counts: Box<dyn Counts>, threads: NonZeroUsize) -> Box<dyn Coun
 /// The way of counting that `engine` names, with what else is asked for but causes.
 fn observed(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Box<dyn CountMethod>, Error> {
     let method = method(options, fault)?;
-    let tells_distances = method.distances().is_some();
     let mut observers: Vec<Box<dyn Observer>> = Vec::new();
-    if options.forward && !tells_distances {
+    if options.forward && method.distances().is_none() {
         let engine = options.engine.clone();
         return Err(Error::NoForward { engine });
     }
@@ -103,9 +102,22 @@ fn observed(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Box<dyn Co
         observers.push(Box::new(observer));
     }
     if options.paths {
-        observers.push(Box::new(paths::observer(options, tells_distances)?));
+        need_distances(&*method, "--by path")?;
+        observers.push(Box::new(paths::observer(options)));
     }
     Ok(Observed::with(method, observers))
+}
+
+/// Refuses a way of counting that does not tell distances, for `one`, an option that needs them.
+pub(super) fn need_distances(method: &dyn CountMethod, one: &'static str) -> Result<(), Error> {
+    if method.distances().is_some() {
+        return Ok(());
+    }
+    Err(Error::Together {
+        one,
+        other: "this --engine",
+        why: "it does not tell the distance of every access in order; counting does",
+    })
 }
 
 /// The way of counting that `engine` names; what a device refuses it is kept in `fault`.

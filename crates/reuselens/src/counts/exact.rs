@@ -123,10 +123,9 @@ impl CountMethod for Exact {
         let mut histogram = self.histogram.finish();
         add_near(&mut histogram, &self.keyed);
         Counted {
-            exact: is_exact(self.name),
             keyed: self.keyed,
             elements: self.elements,
-            ..Counted::exactly(self.name, histogram)
+            ..Counted::of(self.name, is_exact(self.name), histogram)
         }
     }
 }

@@ -6,34 +6,11 @@ use reuselens_units::Bytes;
 
 use super::{CountMethod, Counted, Counts, DeviceFault, RunEvent};
 
-/// Does work until the system refuses it memory.
-#[derive(Default)]
-pub(super) struct Guard {
-    /// What was refused: no work is done since.
-    pub refused: Option<OutOfMemory>,
-}
-
-impl Guard {
-    /// What the work gives, unless there is no memory.
-    pub(super) fn run<T>(&mut self, work: impl FnOnce() -> T) -> Option<T> {
-        if self.refused.is_some() {
-            return None;
-        }
-        match catch(work) {
-            Ok(done) => Some(done),
-            Err(refused) => {
-                self.refused = Some(refused);
-                None
-            }
-        }
-    }
-}
-
 /// A way of counting, which counts no more after the system has refused it a table.
 pub(super) struct Guarded {
     method: Box<dyn CountMethod>,
     by_thread: bool,
-    guard: Guard,
+    refused: Option<OutOfMemory>,
     fault: DeviceFault,
 }
 
@@ -43,16 +20,30 @@ impl Guarded {
         Box::new(Guarded {
             by_thread: method.by_thread(),
             method,
-            guard: Guard::default(),
+            refused: None,
             fault,
         })
+    }
+
+    /// Does this with what counts, unless that has no memory.
+    fn guard<T>(&mut self, work: impl FnOnce(&mut dyn CountMethod) -> T) -> Option<T> {
+        if self.refused.is_some() {
+            return None;
+        }
+        match catch(|| work(&mut *self.method)) {
+            Ok(done) => Some(done),
+            Err(refused) => {
+                self.refused = Some(refused);
+                None
+            }
+        }
     }
 }
 
 impl Counts for Guarded {
     fn event(&mut self, event: RunEvent) {
         if self.by_thread || matches!(event, RunEvent::Sampling(_)) {
-            self.guard.run(|| self.method.event(event));
+            self.guard(|method| method.event(event));
         }
     }
 
@@ -61,7 +52,7 @@ impl Counts for Guarded {
     }
 
     fn add(&mut self, columns: &Columns) {
-        self.guard.run(|| self.method.add(columns));
+        self.guard(|method| method.add(columns));
     }
 
     fn take(&mut self, columns: &mut Columns) {
@@ -82,7 +73,7 @@ impl Counts for Guarded {
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
-        self.guard.refused
+        self.refused
     }
 
     fn fault(&self) -> DeviceFault {
@@ -90,7 +81,7 @@ impl Counts for Guarded {
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        let shrunk = self.guard.run(|| self.method.shrink(limit, whole));
+        let shrunk = self.guard(|method| method.shrink(limit, whole));
         shrunk.unwrap_or(false)
     }
 

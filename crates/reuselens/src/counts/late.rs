@@ -292,11 +292,10 @@ impl CountMethod for Late {
             None => {}
         }
         let mut counted = Counted {
-            exact: is_exact(self.name),
             keyed: self.sums.keyed,
             elements: self.sums.elements,
             warnings,
-            ..Counted::exactly(self.name, self.sums.histogram)
+            ..Counted::of(self.name, is_exact(self.name), self.sums.histogram)
         };
         if let Some(times) = times {
             counted.add(times);

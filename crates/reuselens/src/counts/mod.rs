@@ -4,7 +4,8 @@
 //! A [`CountMethod`] counts distances. What else is asked for is counted beside it by an
 //! [`Observer`], which gets each piece of the trace with its distances. [`choice`] says which of
 //! both the options ask for; [`Guarded`](guarded::Guarded) holds them, on the thread of the
-//! analysis or, behind [`BackgroundCounts`](background::BackgroundCounts), on another one.
+//! analysis or, behind [`BackgroundCounts`](background::BackgroundCounts), on another one. Caches
+//! of single threads ([`private::Private`]) are counted on threads of their own, without either.
 
 mod background;
 mod bursts;
@@ -57,7 +58,8 @@ pub(crate) fn is_exact(name: &str) -> bool {
 /// What whoever counts may have to know of the run, between two pieces of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunEvent {
-    /// What comes next is of this program thread. Once per block.
+    /// What comes next is of this program thread. At least where that changes, at most once per
+    /// block.
     Thread(ProcessId, ThreadId),
     /// A program thread has ended.
     ThreadEnded(ThreadId),
@@ -111,15 +113,16 @@ pub(crate) trait CountMethod: Send {
     /// What happens in the run before the next piece.
     fn event(&mut self, event: RunEvent);
 
-    /// Whether it must know which program thread an access is of, and when one has ended. Else it
-    /// gets pieces of several, and no [`RunEvent::Thread`] or [`RunEvent::ThreadEnded`].
+    /// Whether it must know which program thread an access is of, and when one has ended. Where
+    /// nobody must, a piece may be of several, and [`RunEvent::Thread`] and
+    /// [`RunEvent::ThreadEnded`] do not come.
     fn by_thread(&self) -> bool;
 
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
     /// The distance of each access of the piece that was added last, empty before the first piece;
-    /// `None` from who does not tell them, or not yet.
+    /// always `None` from who does not tell them.
     fn distances(&self) -> Option<&[Distance]>;
 
     /// The item accesses so far.
@@ -150,7 +153,7 @@ pub(crate) trait Observer: Send {
     fn by_thread(&self) -> bool;
 
     /// Counts a piece of the trace. The distances are those of its accesses; there are none if the
-    /// way of counting does not tell them.
+    /// way of counting does not tell them: who needs them refuses that ([`choice`]).
     fn add(&mut self, columns: &Columns, distances: &[Distance]);
 
     /// As [`CountMethod::memory`].
@@ -197,9 +200,14 @@ pub(crate) struct Counted {
 impl Counted {
     /// A histogram that an exact engine has counted, and nothing else.
     pub fn exactly(engine: &str, histogram: ExactHistogram) -> Counted {
+        Counted::of(engine, true, histogram)
+    }
+
+    /// A histogram, and nothing else.
+    pub fn of(engine: &str, exact: bool, histogram: ExactHistogram) -> Counted {
         Counted {
             engine: engine.to_owned(),
-            exact: true,
+            exact,
             error_bound: None,
             error_bounds: None,
             histogram,

@@ -83,3 +83,67 @@ impl CountMethod for Observed {
         counted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reuselens_distance::CountingTree;
+
+    use super::*;
+    use crate::counts::exact::Exact;
+
+    /// Holds so many bytes, and can do with `least`.
+    struct Holds {
+        bytes: u64,
+        least: u64,
+    }
+
+    impl Observer for Holds {
+        fn event(&mut self, _event: RunEvent) {}
+
+        fn by_thread(&self) -> bool {
+            false
+        }
+
+        fn add(&mut self, columns: &Columns, distances: &[Distance]) {
+            assert_eq!(columns.len(), distances.len());
+        }
+
+        fn memory(&self) -> Bytes {
+            Bytes(self.bytes)
+        }
+
+        fn shrink(&mut self, limit: Bytes) -> bool {
+            self.bytes = self.least.max(limit.get().min(self.bytes));
+            self.bytes <= limit.get()
+        }
+
+        fn finish(self: Box<Self>, counted: &mut Counted) {
+            counted
+                .elements
+                .add_column(&[self.bytes as u32], &[Distance::ZERO]);
+        }
+    }
+
+    #[test]
+    fn observers_give_memory_up_before_the_method() {
+        // The first can give nothing up, the second all but 10 bytes, and the engine nothing.
+        for (limit, second) in [(200, Some(100)), (110, Some(10)), (109, None)] {
+            let holds = |bytes, least| Box::new(Holds { bytes, least });
+            let observers: Vec<Box<dyn Observer>> = vec![holds(100, 100), holds(900, 10)];
+            let engine = Exact::new(Box::new(CountingTree::new()), "counting", false);
+            let mut observed = Observed::with(Box::new(engine), observers);
+            observed.add(&Columns {
+                items: vec![7; 3],
+                cells: vec![0; 3],
+                ..Columns::default()
+            });
+            let of_engine = observed.memory().get() - 1000;
+            let limit = Bytes(of_engine + limit);
+            let can = observed.shrink(limit, limit);
+            assert_eq!(can, second.is_some(), "{limit}");
+            let mut elements = observed.finish().elements;
+            assert!(elements.take(100).is_some(), "{limit}");
+            assert!(elements.take(second.unwrap_or(10)).is_some(), "{limit}");
+        }
+    }
+}

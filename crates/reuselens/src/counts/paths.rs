@@ -104,21 +104,12 @@ impl Paths {
     }
 }
 
-/// An observer, if distances are told.
-///
-/// # Errors
-/// If they are not.
-pub(super) fn observer(options: &AnalysisOptions, tells_distances: bool) -> Result<Paths, Error> {
-    if !tells_distances {
-        return Err(refused(
-            "this --engine",
-            "it does not tell the distance of every access in order; counting does",
-        ));
-    }
+/// An observer, as the options have it.
+pub(super) fn observer(options: &AnalysisOptions) -> Paths {
     let line = line_granularity(&crate::this_machine(), options);
     // As many doubles as an item has.
     let keep = (line.bytes() / 8).clamp(1, 64) as u32;
-    Ok(Paths::new(keep, options.most_paths))
+    Paths::new(keep, options.most_paths)
 }
 
 fn refused(other: &'static str, why: &'static str) -> Error {

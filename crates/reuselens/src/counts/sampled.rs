@@ -243,12 +243,11 @@ impl Sampled {
         // Elements have too few accesses each: their number is exact, their distances are not
         // known.
         Counted {
-            exact: false,
             error_bound: Some(curve.largest()),
             error_bounds: Some(curve),
             keyed: self.keyed,
             warnings,
-            ..Counted::exactly("sampled", histogram)
+            ..Counted::of("sampled", false, histogram)
         }
     }
 }

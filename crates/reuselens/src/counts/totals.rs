@@ -68,9 +68,6 @@ impl CountMethod for TotalCounts {
     }
 
     fn finish(self: Box<Self>) -> Counted {
-        Counted {
-            exact: is_exact(self.name),
-            ..Counted::exactly(self.name, self.histogram.finish())
-        }
+        Counted::of(self.name, is_exact(self.name), self.histogram.finish())
     }
 }

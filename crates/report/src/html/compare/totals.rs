@@ -117,13 +117,23 @@ impl<'a> ComparedProfiles<'a> {
             let level = column.level;
             let misses = histogram.misses(level.items);
             let versus = base.map(|base| base.misses(level.items));
+            let is_estimate = |profile: &Profile| !profile.method.exact;
+            let cell = if is_estimate(variant.profile) || is_estimate(self.first.profile) {
+                let before = (index > 0).then_some(self.first.profile);
+                estimated(level, before, variant.profile)
+            } else {
+                share(misses, histogram.accesses(), versus)
+            };
             let _ = write!(
                 out,
-                "<td data-head=\"{}\" title=\"{}\">{}",
+                "<td data-head=\"{}\" title=\"{}\">{cell}",
                 column.head,
                 grouped(misses),
-                share(misses, histogram.accesses(), versus)
             );
+            if !level.is_known(variant.profile) || !level.is_known(self.first.profile) {
+                out.push_str("</td>");
+                continue;
+            }
             let sets = column.with_sets.then(|| level.set_associative(histogram));
             let (how, sets, versus) = match &column.counted {
                 Some(all) => ("counted", Some(all[index]), base.map(|_| all[0])),
@@ -162,6 +172,17 @@ impl<'a> ComparedProfiles<'a> {
 
 /// The head of the column of invalidations.
 const SHARING: &str = "Invalidations by false sharing";
+
+/// The misses of an estimate, how far they may be off, and how they differ from those of the first
+/// profile, as far as that is known.
+fn estimated(level: &Level, before: Option<&Profile>, profile: &Profile) -> String {
+    let ratio = escape(&level.miss_ratio(profile));
+    let change = before.map(|before| caches::change(level, before, profile));
+    format!(
+        "<span class=\"of\">{ratio}</span>{}",
+        change.map_or_else(String::new, |change| format!(" ({})", escape(&change)))
+    )
+}
 
 /// Misses, their part of the accesses, and the change from those of the first profile.
 fn share(misses: u64, accesses: u64, base: Option<u64>) -> String {

@@ -31,7 +31,6 @@ use reuselens_hugepages::OutOfMemory;
 use reuselens_units::Bytes;
 
 use super::choice::{bounded, is_late};
-use super::guarded::Guard;
 use super::lanes::Lanes;
 use super::previous::ForwardDistances;
 use super::{Counted, Counts, DeviceFault, RunEvent, THREAD_STEPS};
@@ -97,8 +96,6 @@ pub(super) struct Private {
     /// What is gathered for each shard.
     gathered: Vec<ThreadBatch>,
     accesses: u64,
-    /// Of the work that is done without workers.
-    guard: Guard,
 }
 
 impl Private {
@@ -111,7 +108,6 @@ impl Private {
             gathered: (0..SHARDS).map(|_| ThreadBatch::default()).collect(),
             config,
             accesses: 0,
-            guard: Guard::default(),
         }
     }
 
@@ -163,15 +159,10 @@ impl Counts for Private {
     }
 
     fn add(&mut self, columns: &Columns) {
-        if self.guard.refused.is_some() {
-            return;
-        }
         self.accesses += columns.len() as u64;
         let shard = shard(self.lane);
         if self.pool.is_alone() {
-            self.guard
-                .run(|| self.pool.touch(shard, self.lane, columns));
-            return;
+            return self.pool.touch(shard, self.lane, columns);
         }
         let batch = &mut self.gathered[shard];
         batch.push(self.lane, columns);
@@ -200,7 +191,7 @@ impl Counts for Private {
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
-        self.guard.refused.or(self.pool.refused())
+        self.pool.refused()
     }
 
     /// No engine of a thread is on a device.

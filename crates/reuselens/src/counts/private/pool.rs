@@ -208,9 +208,13 @@ impl ShardPool {
 
     /// Counts touches at once. Only for a pool without workers.
     pub(super) fn touch(&self, place: usize, lane: u32, touches: &Columns) {
-        let place = &mut self.shared.lock().places[place];
-        if let Some(shard) = &mut place.shard {
-            shard.touch(lane, touches, 0..touches.len());
+        let mut state = self.shared.lock();
+        if state.refused.is_some() {
+            return;
+        }
+        if let Some(shard) = &mut state.places[place].shard {
+            let touched = catch(|| shard.touch(lane, touches, 0..touches.len()));
+            state.refused = touched.err();
         }
     }
 

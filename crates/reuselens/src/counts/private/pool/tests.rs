@@ -41,6 +41,27 @@ fn refused_memory_ends_the_work() {
 }
 
 #[test]
+fn refused_memory_ends_the_work_without_workers() {
+    let config = EngineConfig {
+        engine: "counting",
+        max_distance: None,
+        reuse_times: false,
+        forward: false,
+    };
+    let pool = ShardPool::new(0, &config);
+    let columns = Columns {
+        items: vec![1, 2],
+        cells: vec![0; 2],
+        ..Columns::default()
+    };
+    pool.touch(0, 0, &columns);
+    pool.shared.lock().refused = Some(OutOfMemory { bytes: 7 });
+    pool.touch(0, 0, &columns);
+    assert_eq!(pool.refused(), Some(OutOfMemory { bytes: 7 }));
+    assert_eq!(pool.finish().histogram.accesses(), 2);
+}
+
+#[test]
 #[should_panic(expected = "range")]
 fn a_panic_of_a_worker_is_passed_on() {
     let config = EngineConfig {
