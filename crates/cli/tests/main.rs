@@ -14,6 +14,7 @@ mod analyze;
 mod carried;
 mod cc;
 mod check;
+mod ci_jobs;
 mod completions;
 mod control;
 mod convert;
