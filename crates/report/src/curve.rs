@@ -116,8 +116,8 @@ fn sizes(profile: &Profile) -> Vec<u64> {
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an
 /// octave up to where it is flat: `items, bytes, misses, miss_ratio` of a fully associative LRU
 /// cache, and `missed_bytes, byte_miss_ratio` if objects were weighed by their sizes, or
-/// `half_width`, how far the miss ratio may be off, if it is an estimate with a bound. The first row
-/// names the columns.
+/// `half_width`, how far the miss ratio may be off, if it is an estimate with a bound. The first
+/// row names the columns.
 pub fn curve_csv(profile: &Profile) -> String {
     let requested = profile.requested_bytes.as_ref();
     let bounds = profile.method.error_bounds.as_ref();

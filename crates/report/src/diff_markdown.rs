@@ -1,4 +1,5 @@
-//! [`diff_markdown`]: the comparison of two profiles in Markdown, for the summary of a pull request.
+//! [`diff_markdown`]: the comparison of two profiles in Markdown, for the summary of a pull
+//! request.
 
 use std::fmt::Write;
 
@@ -11,9 +12,9 @@ use crate::finding_changes::{FindingChange, FindingChanges, FindingFate};
 use crate::markdown::{code, code_in_cell, plain};
 use crate::words;
 
-/// The comparison as text in Markdown (GitHub's): totals and misses in the caches, the findings that
-/// are gone, new and stay, and the groups that change most; `width`, `color` and `error` of the
-/// options mean nothing here. Ends with a line break.
+/// The comparison as text in Markdown (GitHub's): totals and misses in the caches, the findings
+/// that are gone, new and stay, and the groups that change most; `width`, `color` and `error` of
+/// the options mean nothing here. Ends with a line break.
 ///
 /// # Errors
 /// As [`diff`](crate::diff).

@@ -4,8 +4,8 @@
 //! or bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
-//! - [`check_text`], [`check_markdown`], [`check_json`], [`check_junit`]: limits, and which of them are broken;
-//!   [`diff_json`], [`diff_markdown`]: two profiles.
+//! - [`check_text`], [`check_markdown`], [`check_json`], [`check_junit`]: limits, and which of them
+//!   are broken; [`diff_json`], [`diff_markdown`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]:
 //!   what to change; [`explain_text`]: what a rule means.

@@ -88,15 +88,7 @@ impl Args {
             base.as_ref().map(|base| (base_name.as_str(), base)),
             rules,
         );
-        if let Some(path) = &self.markdown {
-            write_text(path, &check_markdown(&checked), self.force)?;
-        }
-        if let Some(path) = &self.json {
-            write_text(path, &shown_json(&check_json(&checked)), self.force)?;
-        }
-        if let Some(path) = &self.junit {
-            write_text(path, &check_junit(&checked), self.force)?;
-        }
+        self.write(&checked)?;
         if !self.quiet && !standard_output_is_taken {
             let text = check_text(&checked, terminal_width(), color());
             write_text(Path::new("-"), &text, false)?;
@@ -112,5 +104,18 @@ impl Args {
             }
         }
         Ok(limits::finish(&checked))
+    }
+    /// Writes the files that were asked for.
+    fn write(&self, checked: &Checked<'_>) -> anyhow::Result<()> {
+        if let Some(path) = &self.markdown {
+            write_text(path, &check_markdown(checked), self.force)?;
+        }
+        if let Some(path) = &self.json {
+            write_text(path, &shown_json(&check_json(checked)), self.force)?;
+        }
+        if let Some(path) = &self.junit {
+            write_text(path, &check_junit(checked), self.force)?;
+        }
+        Ok(())
     }
 }

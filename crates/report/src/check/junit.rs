@@ -1,5 +1,5 @@
-//! [`check_junit`]: checked limits as a JUnit report, which most services for continuous integration
-//! show.
+//! [`check_junit`]: checked limits as a JUnit report, which most services for continuous
+//! integration show.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 

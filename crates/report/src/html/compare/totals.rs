@@ -11,6 +11,7 @@ use crate::conflicts;
 use crate::finding_changes::Invalidations;
 use crate::html::escape::{escape, percent};
 use crate::numbers::{count, grouped};
+use crate::words;
 
 /// A column of misses: a cache, and what is shown of its sets.
 struct CacheColumn<'l> {
@@ -108,50 +109,53 @@ impl<'a> ComparedProfiles<'a> {
             grouped(histogram.accesses()),
             count(histogram.accesses()),
             match variant.profile.method.max_distance {
-                None => self.size(variant.profile.first_touches()),
+                None => {
+                    let about = words::about(&variant.profile.method);
+                    format!("{about}{}", self.size(variant.profile.first_touches()))
+                }
                 Some(_) => "not known".to_owned(),
             },
         );
-        let base = (index > 0).then_some(&self.first.profile.histogram);
         for column in columns {
-            let level = column.level;
-            let misses = histogram.misses(level.items);
-            let versus = base.map(|base| base.misses(level.items));
-            let is_estimate = |profile: &Profile| !profile.method.exact;
-            let cell = if is_estimate(variant.profile) || is_estimate(self.first.profile) {
-                let before = (index > 0).then_some(self.first.profile);
-                estimated(level, before, variant.profile)
-            } else {
-                share(misses, histogram.accesses(), versus)
-            };
+            let misses = histogram.misses(column.level.items);
             let _ = write!(
                 out,
-                "<td data-head=\"{}\" title=\"{}\">{cell}",
+                "<td data-head=\"{}\" title=\"{}\">{}</td>",
                 column.head,
                 grouped(misses),
+                self.misses(index, variant.profile, column)
             );
-            if !level.is_known(variant.profile) || !level.is_known(self.first.profile) {
-                out.push_str("</td>");
-                continue;
-            }
-            let sets = column.with_sets.then(|| level.set_associative(histogram));
-            let (how, sets, versus) = match &column.counted {
-                Some(all) => ("counted", Some(all[index]), base.map(|_| all[0])),
-                None => {
-                    let versus = base.and_then(|base| level.set_associative(base));
-                    ("about", sets.flatten(), versus)
-                }
-            };
-            if let Some(sets) = sets {
-                let _ = write!(
-                    out,
-                    "<div class=\"sets\" title=\"{}\">with its sets, {how} {}</div>",
-                    grouped(sets),
-                    share(sets, histogram.accesses(), versus)
-                );
-            }
-            out.push_str("</td>");
         }
+    }
+
+    /// The misses of a profile in a cache, and with its sets where these are known and others.
+    fn misses(&self, index: usize, profile: &Profile, column: &CacheColumn<'_>) -> String {
+        let (level, first) = (column.level, self.first.profile);
+        let base = (index > 0).then_some(first);
+        let mut cell = if profile.method.exact && first.method.exact {
+            let versus = base.map(|base| base.histogram.misses(level.items));
+            share(profile.histogram.misses(level.items), profile, versus)
+        } else {
+            estimated(level, base, profile)
+        };
+        if !level.is_known(profile) || !level.is_known(first) {
+            return cell;
+        }
+        let modelled = |profile: &Profile| level.set_associative(&profile.histogram);
+        let (how, sets, versus) = match &column.counted {
+            Some(all) => ("counted", Some(all[index]), base.map(|_| all[0])),
+            None if column.with_sets => ("about", modelled(profile), base.and_then(modelled)),
+            None => return cell,
+        };
+        if let Some(sets) = sets {
+            let _ = write!(
+                cell,
+                "<div class=\"sets\" title=\"{}\">with its sets, {how} {}</div>",
+                grouped(sets),
+                share(sets, profile, versus)
+            );
+        }
+        cell
     }
 
     /// The cell of the invalidations of a profile.
@@ -185,11 +189,11 @@ fn estimated(level: &Level, before: Option<&Profile>, profile: &Profile) -> Stri
 }
 
 /// Misses, their part of the accesses, and the change from those of the first profile.
-fn share(misses: u64, accesses: u64, base: Option<u64>) -> String {
+fn share(misses: u64, profile: &Profile, base: Option<u64>) -> String {
     format!(
         "{} <span class=\"of\">{}</span>{}",
         count(misses),
-        percent(misses, accesses),
+        percent(misses, profile.histogram.accesses()),
         base.map_or_else(String::new, |base| verdict(base, misses))
     )
 }
