@@ -13,7 +13,7 @@ use crate::options::PROFILE_EXPORTS;
 
 /// The arguments that name files to write, with [`PROFILE_EXPORTS`]; every other one may name a
 /// file to read.
-const OUTPUTS: [&str; 9] = [
+const OUTPUTS: [&str; 10] = [
     "output",
     "json",
     "html",
@@ -22,6 +22,7 @@ const OUTPUTS: [&str; 9] = [
     "markdown",
     "sarif",
     "gitlab",
+    "junit",
     "arithmetic",
 ];
 

@@ -21,9 +21,9 @@ pub struct Rules {
     pub fail_if: Vec<Limit>,
 
     /// Read rules from a file: TOML, for each a [[limit]] with fail-if = "RULE", and a note if you
-    /// like
+    /// like (several allowed)
     #[arg(long, value_name = "FILE", help_heading = "Limits")]
-    pub limits: Option<PathBuf>,
+    pub limits: Vec<PathBuf>,
 }
 
 /// A file of limits.
@@ -45,15 +45,15 @@ struct LimitEntry {
 impl Rules {
     /// Whether an option names limits.
     pub fn are_given(&self) -> bool {
-        !self.fail_if.is_empty() || self.limits.is_some()
+        !self.fail_if.is_empty() || !self.limits.is_empty()
     }
 
-    /// All of them, each with its note: those of the file first.
+    /// All of them, each with its note: those of files first.
     pub fn read(&self) -> anyhow::Result<Vec<(Limit, String)>> {
-        let mut rules = match &self.limits {
-            Some(path) => read_file(path)?,
-            None => Vec::new(),
-        };
+        let mut rules = Vec::new();
+        for path in &self.limits {
+            rules.extend(read_file(path)?);
+        }
         let typed = self.fail_if.iter().cloned();
         rules.extend(typed.map(|limit| (limit, String::new())));
         Ok(rules)

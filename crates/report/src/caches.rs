@@ -116,15 +116,15 @@ impl Level {
         format!("at most {}", ratio_percent(most.min(1.0)))
     }
 
-    /// Whether its miss ratio is exact, or its error is less than itself. Who misses in a cache of
-    /// which that is not so is not known.
+    /// Whether its miss ratio is exact, or its error is at most half of itself. Who misses in a
+    /// cache of which that is not so is not known.
     pub(crate) fn is_known(&self, profile: &Profile) -> bool {
         let Some(curve) = &profile.method.error_bounds else {
             return true;
         };
         let histogram = &profile.histogram;
         let half = curve.half_width(self.items) * histogram.accesses() as f64;
-        half <= histogram.misses(self.items) as f64
+        2.0 * half <= histogram.misses(self.items) as f64
     }
 
     /// The misses of all accesses with its sets, if it has some: those that were counted, otherwise
@@ -376,6 +376,8 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
         "assumed: distances are not told as far as the machine's caches"
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
+    } else if !level.is_known(profile) {
+        "the smallest cache here; how much misses is not known of any"
     } else if is_noticeable(profile, reuses_missed(profile, level)) {
         "the cache where noticeable misses cost the most time"
     } else {

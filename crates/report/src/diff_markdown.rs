@@ -9,7 +9,7 @@ use crate::advice::PlaceNames;
 use crate::comparable;
 use crate::diff_text::{DiffOptions, DiffView};
 use crate::finding_changes::{FindingChange, FindingChanges, FindingFate};
-use crate::markdown::{code, code_in_cell, plain};
+use crate::markdown::{code, code_in_cell, plain, prose};
 use crate::words;
 
 /// The comparison as text in Markdown (GitHub's): totals and misses in the caches, the findings
@@ -43,7 +43,7 @@ pub fn diff_markdown(
     let warnings = comparable::seen(before, after).into_iter();
     let warnings = warnings.chain(comparable::unlike(before, after).map(str::to_owned));
     let warnings: Vec<_> = warnings
-        .map(|text| format!("**warning:** {}", plain(&text)))
+        .map(|text| format!("**warning:** {}", prose(&text)))
         .collect();
     remarks(&mut out, &warnings);
     remarks(
@@ -51,7 +51,7 @@ pub fn diff_markdown(
         &findings
             .notes
             .iter()
-            .map(|note| plain(note))
+            .map(|note| prose(note))
             .collect::<Vec<_>>(),
     );
     Ok(out)
@@ -74,10 +74,18 @@ fn table<const N: usize>(out: &mut String, heads: [&str; N], cells: &[Vec<String
         "---:|".repeat(N - 1)
     );
     for row in cells {
-        // Numbers are padded for terminals.
-        let words = |cell: &String| plain(&cell.split_whitespace().collect::<Vec<_>>().join(" "));
-        let row: Vec<String> = row.iter().map(words).collect();
+        let row: Vec<String> = row.iter().map(|cell| plain(&unpadded(cell))).collect();
         let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+}
+
+/// A cell without the spaces of terminals: two of them are between a count and its share, which is
+/// put in parentheses.
+fn unpadded(cell: &str) -> String {
+    let trimmed = cell.trim();
+    match trimmed.split_once("  ") {
+        Some((count, share)) => format!("{count} ({})", share.trim_start()),
+        None => trimmed.to_owned(),
     }
 }
 
@@ -93,7 +101,7 @@ fn list(out: &mut String, fate: FindingFate, changes: &[&FindingChange], top: us
         let what = plain(&format!("{}: {}", finding.rule.title, change.cost()));
         Some(match names.place(finding).as_str() {
             "" => what,
-            place => format!("{what} ({})", plain(place)),
+            place => format!("{what} ({})", code(place)),
         })
     };
     let mut lines: Vec<String> = changes.iter().take(top).filter_map(finding).collect();
@@ -112,7 +120,7 @@ fn groups(out: &mut String, view: &DiffView<'_>, by: Dimension) {
     let _ = writeln!(out, "\n#### {}", plain(&view.groups_title(by)));
     let _ = writeln!(
         out,
-        "\n| {} | before | after | misses | |\n|---|---:|---:|---:|---:|",
+        "\n| {} | before | after | change | % |\n|---|---:|---:|---:|---:|",
         by.name()
     );
     for group in all.iter().take(view.top) {

@@ -255,7 +255,9 @@ impl DiffView<'_> {
         } else {
             vec![self.estimated(name, level)]
         };
-        if !both.iter().all(|profile| level.is_known(profile)) {
+        let has_sets =
+            |profile: &Profile| level.is_known(profile) && !profile.method.is_from_bursts();
+        if !both.into_iter().all(has_sets) {
             return cells;
         }
         // Where lines compete for a few sets, the gain or loss is here. What was counted is better
@@ -283,7 +285,7 @@ impl DiffView<'_> {
             let ratio = level.miss_ratio(profile);
             if level.is_known(profile) {
                 let misses = profile.histogram.misses(level.items);
-                format!("{} {ratio}", count(misses))
+                format!("{}  {ratio}", count(misses))
             } else {
                 ratio
             }
@@ -295,19 +297,11 @@ impl DiffView<'_> {
     /// The rows of the accesses and, where distances have no limit, of the distinct data.
     fn counted_totals(&self) -> Vec<Vec<String>> {
         let both = [self.before, self.after];
-        let about = |profile: &Profile, is_estimate: bool, number: String| {
-            if is_estimate && !profile.method.exact {
-                format!("about {number}")
-            } else {
-                number
-            }
-        };
         let are_bursts = both.iter().any(|profile| profile.method.is_from_bursts());
         let accesses = both.map(|profile| profile.histogram.accesses());
-        // Samples of items count all accesses.
         let [before, after] = both.map(|profile| {
-            let number = count(profile.histogram.accesses());
-            about(profile, profile.method.is_from_bursts(), number)
+            let about = words::about_all(&profile.method);
+            format!("{about}{}", count(profile.histogram.accesses()))
         });
         let change_of_all = change(accesses[0], accesses[1]);
         let mut cells = vec![vec!["accesses".to_owned(), before, after, change_of_all]];
@@ -315,8 +309,10 @@ impl DiffView<'_> {
             return cells;
         }
         let distinct = both.map(Profile::first_touches);
-        let [before, after] =
-            both.map(|profile| about(profile, true, self.size(profile.first_touches())));
+        let [before, after] = both.map(|profile| {
+            let about = words::about(&profile.method);
+            format!("{about}{}", self.size(profile.first_touches()))
+        });
         let unsure = LocalityChange::unsure_misses(both, u64::MAX);
         let is_sure = unsure == 0.0 || distinct[0].abs_diff(distinct[1]) as f64 > unsure;
         let change = if is_sure && !are_bursts {

@@ -30,3 +30,34 @@ pub(crate) fn plain(text: &str) -> String {
     }
     out
 }
+
+/// A sentence of ours: code between backticks stays code, and the signs of all else mean nothing.
+pub(crate) fn prose(text: &str) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
+    if pieces.len().is_multiple_of(2) {
+        // A backtick of a name.
+        return plain(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for (index, piece) in pieces.into_iter().enumerate() {
+        if index.is_multiple_of(2) {
+            out.push_str(&plain(piece));
+        } else if !piece.is_empty() {
+            out.push_str(&code(piece));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_in_sentences_stays_code() {
+        assert_eq!(prose("read `a_b[i]` of x_1"), "read `a_b[i]` of x\\_1");
+        assert_eq!(prose("`f` and `g`"), "`f` and `g`");
+        // A name that has one.
+        assert_eq!(prose("read a`b of <c>"), "read a\\`b of &lt;c>");
+    }
+}

@@ -159,8 +159,7 @@ fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
         let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, &text));
         return;
     }
-    let is_estimate = profile.method.is_from_bursts();
-    let about = if is_estimate { "about " } else { "" };
+    let about = words::about_all(&profile.method);
     let all = format!("{about}{}", count(profile.histogram.accesses()));
     let (what, cold) = (accesses(profile), first_touches(profile));
     let fits = format!("{all} {what}; {cold}.").chars().count() <= width;
@@ -280,7 +279,11 @@ fn which_miss_ratio(
             let name = level.name.as_deref().unwrap_or_default();
             vec![
                 format!("{name} {}", level.size).trim_start().to_owned(),
-                count(misses),
+                if level.is_known(profile) {
+                    count(misses)
+                } else {
+                    "—".to_owned()
+                },
                 level.miss_ratio(profile),
                 sets.map_or("—".into(), |sets| percent(sets.misses, accesses)),
             ]

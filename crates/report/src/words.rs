@@ -112,6 +112,15 @@ pub fn about(method: &Method) -> &'static str {
     }
 }
 
+/// Before a number of accesses: only bursts do not count them.
+pub(crate) fn about_all(method: &Method) -> &'static str {
+    if method.is_from_bursts() {
+        "about "
+    } else {
+        ""
+    }
+}
+
 /// The suffix of a number of distinct items if distances are within each thread: every thread
 /// counts its own.
 pub(crate) fn summed(method: &Method) -> &'static str {

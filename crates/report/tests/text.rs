@@ -92,6 +92,7 @@ fn estimates_say_how_far_off_they_may_be() {
             found.unwrap_or_else(|| panic!("{name}: {text}"))
         };
         assert!(row("L1d").contains('±'));
+        assert!(text.contains("about 336 k"), "{text}");
         assert!(row("L2").contains("at most 5"));
         if !html {
             assert!(

@@ -68,6 +68,11 @@ pub enum CheckError {
         /// Bytes of an item.
         item: u64,
     },
+    /// It is about what bursts do not tell.
+    #[error(
+        "a quick look tells only how much of all accesses misses in caches without sets; profile without --quick"
+    )]
+    Bursts,
     /// It is about distances that are not known.
     #[error(
         "distances of {reach} items and more are not known (--max-distance), and {what} needs them; analyse again without --max-distance, or with a larger one"
@@ -111,6 +116,9 @@ impl CountedAccesses<'_> {
         self.reaches(metric, furthest)?;
         let accesses = self.accesses();
         let model = cache.model(profile.granularity)?;
+        if model.is_some() || self.group.is_some() {
+            self.not_of_bursts()?;
+        }
         let (misses, certainty) = match (model, self.group) {
             (Some(model), None) => (model.misses(&profile.histogram), BY_SETS),
             (Some(model), Some(group)) => (model.misses(&group.histogram), BY_SETS),
@@ -141,6 +149,7 @@ impl CountedAccesses<'_> {
     /// A number that does not depend on a cache.
     pub(super) fn without_cache(&self, metric: Metric) -> Result<Measured, CheckError> {
         let (profile, group) = (self.profile, self.group);
+        self.not_of_bursts()?;
         if metric != Metric::Accesses {
             self.reaches(metric, u64::MAX)?;
         }
@@ -155,8 +164,6 @@ impl CountedAccesses<'_> {
             _ => cold as f64,
         };
         let certainty = match group {
-            // Bursts tell of miss ratios alone.
-            None if profile.method.is_from_bursts() => UNBOUNDED,
             // Samples of the items count all accesses, and estimate their distances.
             None if metric == Metric::Accesses => Certainty::Exact,
             None if is_mean && !profile.method.exact => UNBOUNDED,
@@ -164,6 +171,15 @@ impl CountedAccesses<'_> {
             Some(_) => self.certainty_of_group(true),
         };
         Ok(Measured { value, certainty })
+    }
+
+    /// Refuses what bursts do not tell.
+    fn not_of_bursts(&self) -> Result<(), CheckError> {
+        if self.profile.method.is_from_bursts() {
+            Err(CheckError::Bursts)
+        } else {
+            Ok(())
+        }
     }
 
     fn reaches(&self, metric: Metric, items: u64) -> Result<(), CheckError> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::review::review_place;
 use super::{AdviceReport, cost};
-use crate::markdown::{code, code_in_cell, plain};
+use crate::markdown::{code, code_in_cell, plain, prose};
 
 /// The costliest findings, `most` of them, as a table in Markdown (GitHub's), then what each is
 /// seen by and what to change, and what is not known. Paths below `root`, an absolute path of a
@@ -41,17 +41,17 @@ pub fn advice_markdown(report: &AdviceReport<'_>, root: Option<&str>, most: usiz
     }
     let mut remarks = Vec::new();
     for (number, finding) in (1..).zip(&shown) {
-        let evidence = plain(&finding.evidence.join(" "));
-        let remedy = plain(&finding.remedy);
+        let evidence = prose(&finding.evidence.join(" "));
+        let remedy = prose(&finding.remedy);
         remarks.push(format!("{number}: {evidence} → {remedy}"));
     }
     let more = report.findings.len() - shown.len();
     if more > 0 {
         remarks.push(format!("{more} more"));
     }
-    remarks.extend(report.notes.iter().map(|note| plain(note)));
+    remarks.extend(report.notes.iter().map(|note| prose(note)));
     let unknown = report.unknown.iter();
-    remarks.extend(unknown.map(|it| plain(&format!("not known: {}: {}", it.what, it.how))));
+    remarks.extend(unknown.map(|it| prose(&format!("not known: {}: {}", it.what, it.how))));
     if !remarks.is_empty() {
         out.push('\n');
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
-use crate::markdown::{code, code_in_cell, plain};
+use crate::markdown::{code, code_in_cell, prose};
 use crate::words;
 
 /// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;
@@ -21,20 +21,20 @@ pub fn check_markdown(checked: &Checked<'_>) -> String {
         if let Err(error) = &limit.verdict {
             remarks.push(format!(
                 "{rule} cannot be checked: {}",
-                plain(&error.to_string())
+                prose(&error.to_string())
             ));
         }
         let note = Some(limit.note.clone()).filter(|note| !note.is_empty());
         let causes = Some(checked.causes(limit)).filter(|causes| !causes.is_empty());
         let all = causes.into_iter().chain(limit.doubt()).chain(note);
-        remarks.extend(all.map(|text| format!("{rule}: {}", plain(&text))));
+        remarks.extend(all.map(|text| format!("{rule}: {}", prose(&text))));
     }
     for (name, (file, profile)) in both(checked) {
         let command = code(&words::command(profile));
         remarks.push(format!("{name}: {} ({command})", code(file)));
     }
     let warnings = checked.warnings().into_iter();
-    remarks.extend(warnings.map(|text| format!("**warning:** {}", plain(&text))));
+    remarks.extend(warnings.map(|text| format!("**warning:** {}", prose(&text))));
     out.push('\n');
     for remark in remarks {
         let _ = writeln!(out, "- {remark}");

@@ -135,10 +135,24 @@ fn numbers(out: &mut String, scene: &Scene, points: &[(u64, u64)]) {
             percent(misses, scene.accesses)
         );
     }
+    out.push_str("</tbody></table></div>");
+    if scene.profile.method.exact {
+        floor(out, scene);
+    } else {
+        out.push_str(
+            "<p class=\"soft\">All of these are estimates; how far they may be off, the caches of \
+             the machine say above, and the CSV of the curve at each size.</p>",
+        );
+    }
+    out.push_str("</details>");
+}
+
+/// What no cache gets below.
+fn floor(out: &mut String, scene: &Scene) {
     let floor = scene.cold as f64 / scene.accesses.max(1) as f64;
     let _ = write!(
         out,
-        "</tbody></table></div><p class=\"soft\">No cache gets below {}: first touches{} miss in all of them.</p></details>",
+        "<p class=\"soft\">No cache gets below {}: first touches{} miss in all of them.</p>",
         super::escape::escape(&ratio_percent(floor)),
         scene.or_invalidated()
     );

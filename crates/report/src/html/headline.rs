@@ -56,6 +56,16 @@ fn lead(scene: &Scene) -> String {
     }
     let level = &scene.chosen;
     let misses = scene.misses(level.items);
+    if !level.is_known(scene.profile) {
+        return format!(
+            "Of {}<span class=\"num\">{}</span> accesses <b>{}</b> miss in {}. Which of them is not \
+             known: the estimate is too wide for that.",
+            words::about_all(&scene.profile.method),
+            count(scene.accesses),
+            escape(&level.miss_ratio(scene.profile)),
+            cache_words(level)
+        );
+    }
     let mut text = format!(
         "<span class=\"num\"><span class=\"miss-word\">{}</span> of {}</span> accesses (<b>{}</b>) miss in {}",
         count(misses),
@@ -141,7 +151,11 @@ fn tiles(out: &mut String, scene: &Scene) {
     };
     tile(
         "Accesses",
-        count(scene.accesses),
+        format!(
+            "{}{}",
+            words::about_all(&scene.profile.method),
+            count(scene.accesses)
+        ),
         format!(
             "by {} {}",
             count(scene.profile.references),

@@ -108,6 +108,26 @@ fn samples_hold_and_break_limits_by_more_than_they_may_be_off() {
 }
 
 #[test]
+fn bursts_tell_how_much_misses_and_nothing_else() {
+    let mut now = testing::profile();
+    (now.method.exact, now.method.error_bound) = (false, Some(0.0));
+    now.method.engine = crate::Method::BURSTS.to_owned();
+    assert!(check("misses@4K > 1", &now, None).is_ok());
+    for rule in [
+        "distinct > 1",
+        "cold > 1",
+        "accesses > 1",
+        "mean-distance > 1",
+        "misses@4K:4 > 1",
+        "misses@4K of function sweep > 1",
+        "accesses of function sweep > 1",
+    ] {
+        let error = check(rule, &now, None).unwrap_err();
+        assert!(matches!(error, CheckError::Bursts), "{rule}: {error}");
+    }
+}
+
+#[test]
 fn limits_of_groups_count_only_the_group() {
     let profile = testing::profile();
     let group = profile.groups(crate::Dimension::Function);

@@ -89,9 +89,7 @@ impl ComparedProfiles<'_> {
     fn describe(&self) -> String {
         let mut text = "Miss-ratio curves of several runs.".to_owned();
         for variant in self.variants {
-            let histogram = &variant.profile.histogram;
-            let ratio =
-                crate::numbers::percent(histogram.misses(self.chosen.items), histogram.accesses());
+            let ratio = self.chosen.miss_ratio(variant.profile);
             let _ = write!(
                 text,
                 " {}: {ratio} miss in {}.",
@@ -112,7 +110,15 @@ impl ComparedProfiles<'_> {
         );
         let (wins, losses) = (change.wins(NOISE), change.losses(NOISE));
         if wins.is_empty() && losses.is_empty() {
-            out.push_str("<li>No cache size gains or loses more than 1 % of its misses.</li>");
+            let or_less = if change.sizes.iter().any(|size| size.unsure > 0.0) {
+                ", and more than the estimates may be off"
+            } else {
+                ""
+            };
+            let _ = write!(
+                out,
+                "<li>No cache size gains or loses more than 1 % of its misses{or_less}.</li>"
+            );
         }
         for (class, words, ranges) in [
             ("better", "Fewer misses", wins),

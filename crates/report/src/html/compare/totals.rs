@@ -103,10 +103,11 @@ impl<'a> ComparedProfiles<'a> {
         let _ = write!(
             out,
             "<tr><th scope=\"row\"><span class=\"v{} swatch\"></span>{}</th>\
-             <td data-head=\"Accesses\" title=\"{}\">{}</td><td data-head=\"Distinct data\">{}</td>",
+             <td data-head=\"Accesses\" title=\"{}\">{}{}</td><td data-head=\"Distinct data\">{}</td>",
             series(index),
             escape(variant.name),
             grouped(histogram.accesses()),
+            words::about_all(&variant.profile.method),
             count(histogram.accesses()),
             match variant.profile.method.max_distance {
                 None => {
@@ -138,7 +139,9 @@ impl<'a> ComparedProfiles<'a> {
         } else {
             estimated(level, base, profile)
         };
-        if !level.is_known(profile) || !level.is_known(first) {
+        let has_sets =
+            |profile: &Profile| level.is_known(profile) && !profile.method.is_from_bursts();
+        if !has_sets(profile) || !has_sets(first) {
             return cell;
         }
         let modelled = |profile: &Profile| level.set_associative(&profile.histogram);
