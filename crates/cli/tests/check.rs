@@ -148,7 +148,7 @@ fn limits_file_is_read_with_comments() {
         "### Locality: 1 of 3 limits is broken",
         "| **broken** | `misses@3 > 7` | 8 |",
         "| ok | `cold > 4` | 4 |",
-        "why \\| \\`so\\`",
+        "why \\| `so`",
     ]);
     let json = place.json("c.json").0;
     assert_eq!(
