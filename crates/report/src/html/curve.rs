@@ -136,7 +136,7 @@ fn numbers(out: &mut String, scene: &Scene, points: &[(u64, u64)]) {
         );
     }
     out.push_str("</tbody></table></div>");
-    if scene.profile.method.exact {
+    if scene.profile.method.error_bounds.is_none() {
         floor(out, scene);
     } else {
         out.push_str(
