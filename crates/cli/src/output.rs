@@ -393,10 +393,15 @@ impl Show {
 
     /// Fails before the work if exports cannot be written.
     pub fn check_exports(&self) -> anyhow::Result<()> {
+        self.check_exports_and(None)
+    }
+
+    /// [`check_exports`](Self::check_exports), with one that only this command has.
+    pub fn check_exports_and(&self, more: Option<&PathBuf>) -> anyhow::Result<()> {
         for path in &self.export {
             viewer(path)?;
         }
-        if check_outputs(self.export_files(), self.force)? > 1 {
+        if check_outputs(self.export_files().chain(more), self.force)? > 1 {
             let text = "only one export can have standard output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
         }

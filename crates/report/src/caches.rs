@@ -127,6 +127,12 @@ impl Level {
         2.0 * half <= histogram.misses(self.items) as f64
     }
 
+    /// Whether a comparison shows the misses of a profile with its sets: not those of bursts, which
+    /// have no bound of their own.
+    pub(crate) fn compares_with_sets(&self, profile: &Profile) -> bool {
+        self.is_known(profile) && !profile.method.is_from_bursts()
+    }
+
     /// The misses of all accesses with its sets, if it has some: those that were counted, otherwise
     /// those to expect.
     pub(crate) fn with_sets(&self, profile: &Profile) -> Option<SetMisses> {
@@ -391,10 +397,11 @@ pub(crate) fn change(level: &Level, before: &Profile, after: &Profile) -> String
     let both = [before, after];
     let [then, now] = both.map(|profile| profile.histogram.misses(level.items));
     let unsure = LocalityChange::unsure_misses(both, level.items);
-    if unsure > 0.0 && then.abs_diff(now) as f64 <= unsure {
+    if may_be_equal([then, now], unsure) {
         "not known".to_owned()
     } else if both.iter().all(|profile| level.is_known(profile)) {
         numbers::change(then, now)
+    // A bound above half of the number it is of leaves the direction, and no ratio.
     } else if then < now {
         "more".to_owned()
     } else {
@@ -402,9 +409,10 @@ pub(crate) fn change(level: &Level, before: &Profile, after: &Profile) -> String
     }
 }
 
-/// Whether the misses in a cache are known of two profiles, and differ.
-fn differs(level: &Level, before: &Profile, after: &Profile) -> bool {
-    change_between(level, before, after) > 0
+/// Whether two numbers that may be off by `unsure` together may be equal. Numbers without a bound
+/// (`unsure` is 0) are compared as they are.
+pub(crate) fn may_be_equal([before, after]: [u64; 2], unsure: f64) -> bool {
+    unsure > 0.0 && before.abs_diff(after) as f64 <= unsure
 }
 
 /// By how many misses two profiles differ in a cache, as far as that is known.
@@ -421,7 +429,7 @@ pub(crate) fn reason_between(
     asked: Option<CacheSize>,
     level: &Level,
 ) -> &'static str {
-    let changed = |level: &Level| differs(level, before, after);
+    let changed = |level: &Level| change_between(level, before, after) > 0;
     let levels = levels_within(before, reach([before, after]));
     if asked.is_some() || level.name.is_none() || !levels.iter().any(changed) {
         return reason(before, asked, level);

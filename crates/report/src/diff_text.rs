@@ -255,9 +255,7 @@ impl DiffView<'_> {
         } else {
             vec![self.estimated(name, level)]
         };
-        let has_sets =
-            |profile: &Profile| level.is_known(profile) && !profile.method.is_from_bursts();
-        if !both.into_iter().all(has_sets) {
+        if !both.into_iter().all(|it| level.compares_with_sets(it)) {
             return cells;
         }
         // Where lines compete for a few sets, the gain or loss is here. What was counted is better
@@ -313,12 +311,13 @@ impl DiffView<'_> {
             let about = words::about(&profile.method);
             format!("{about}{}", self.size(profile.first_touches()))
         });
+        // First touches are what misses in every cache, so the bound is that of the largest. Bursts
+        // have none: what is touched between two of them is not in their estimate.
         let unsure = LocalityChange::unsure_misses(both, u64::MAX);
-        let is_sure = unsure == 0.0 || distinct[0].abs_diff(distinct[1]) as f64 > unsure;
-        let change = if is_sure && !are_bursts {
-            change(distinct[0], distinct[1])
-        } else {
+        let change = if are_bursts || caches::may_be_equal(distinct, unsure) {
             "not known".to_owned()
+        } else {
+            change(distinct[0], distinct[1])
         };
         cells.push(vec!["distinct data".to_owned(), before, after, change]);
         cells

@@ -156,9 +156,8 @@ impl Ballot {
     }
 
     /// Ends a vote: whether further accesses of the same instruction to the same field need only be
-    /// counted. As
-    /// long as only first elements were accessed, any of them may be the first to another element.
-    /// Accesses before there is a type are kept, to be checked later.
+    /// counted. As long as only first elements were accessed, any of them may be the first to
+    /// another element. Accesses before there is a type are kept, to be checked later.
     pub(super) fn end_vote(&mut self) -> bool {
         if self.allocated.is_none() && self.candidate.is_none() {
             return self.earlier.len() >= MAX_EARLIER;

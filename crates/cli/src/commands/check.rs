@@ -105,6 +105,7 @@ impl Args {
         }
         Ok(limits::finish(&checked))
     }
+
     /// Writes the files that were asked for.
     fn write(&self, checked: &Checked<'_>) -> anyhow::Result<()> {
         if let Some(path) = &self.markdown {

@@ -11,7 +11,7 @@ use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::options::without_tables;
 use crate::output::{
-    DifferenceKind, Show, check_outputs, color, terminal_width, write_text, write_whole,
+    DifferenceKind, Show, color, is_standard_output, terminal_width, write_text, write_whole,
 };
 use crate::say;
 
@@ -52,8 +52,10 @@ impl Args {
     /// Compares.
     pub fn run(mut self) -> Outcome {
         self.show.refuse_tables()?;
-        self.show.check_exports()?;
-        self.check_markdown()?;
+        let markdown = self.markdown.as_ref();
+        self.show.check_exports_and(markdown)?;
+        // On standard output the Markdown is alone.
+        self.show.quiet |= markdown.is_some_and(|path| is_standard_output(path));
         let rules = self.rules.read()?;
         if let Some(path) = &self.html {
             // What cannot be written is known before the work.
@@ -92,19 +94,6 @@ impl Args {
             ))?;
         }
         Ok(limits::finish(&checked))
-    }
-
-    /// Checks where the Markdown goes: on standard output it is alone.
-    fn check_markdown(&mut self) -> anyhow::Result<()> {
-        if check_outputs(self.markdown.as_ref(), self.show.force)? == 0 {
-            return Ok(());
-        }
-        if self.show.standard_output_is_taken() {
-            let text = "only one export can have standard output; name a file for the others";
-            return Err(Usage(text.to_owned()).into());
-        }
-        self.show.quiet = true;
-        Ok(())
     }
 
     /// Refuses an error of histograms of which one has all distances and one the near ones.

@@ -68,9 +68,9 @@ pub enum CheckError {
         /// Bytes of an item.
         item: u64,
     },
-    /// It is about what bursts do not tell.
+    /// It is about what cannot be estimated from bursts.
     #[error(
-        "a quick look tells only how much of all accesses misses in caches without sets; profile without --quick"
+        "a quick look reports only how much of all accesses misses in caches without sets; make an exact profile"
     )]
     Bursts,
     /// It is about distances that are not known.
@@ -173,7 +173,7 @@ impl CountedAccesses<'_> {
         Ok(Measured { value, certainty })
     }
 
-    /// Refuses what bursts do not tell.
+    /// Refuses what cannot be estimated from bursts.
     fn not_of_bursts(&self) -> Result<(), CheckError> {
         if self.profile.method.is_from_bursts() {
             Err(CheckError::Bursts)

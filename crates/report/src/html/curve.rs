@@ -153,7 +153,7 @@ fn floor(out: &mut String, scene: &Scene) {
     let _ = write!(
         out,
         "<p class=\"soft\">No cache gets below {}: first touches{} miss in all of them.</p>",
-        super::escape::escape(&ratio_percent(floor)),
+        escape(&ratio_percent(floor)),
         scene.or_invalidated()
     );
 }

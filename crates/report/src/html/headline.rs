@@ -132,12 +132,10 @@ fn next_level(scene: &Scene) -> String {
                 .or_invalidated()
                 .replace("invalidated", "what was invalidated")
         )
+    } else if scene.profile.method.exact {
+        format!(" {ratio} also miss in {}.", next.label())
     } else {
-        if scene.profile.method.exact {
-            format!(" {ratio} also miss in {}.", next.label())
-        } else {
-            format!(" In {}, {ratio} miss.", next.label())
-        }
+        format!(" In {}, {ratio} miss.", next.label())
     }
 }
 

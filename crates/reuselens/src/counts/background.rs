@@ -200,6 +200,8 @@ fn work(
 
 impl Counts for BackgroundCounts {
     fn event(&mut self, event: RunEvent) {
+        // Each event costs a batch that is sent before it is full, so none is handed on that nobody
+        // over there needs.
         let mut is_new = false;
         match event {
             RunEvent::Thread(process, thread) => {

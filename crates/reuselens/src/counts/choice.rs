@@ -8,11 +8,11 @@
 //! | private caches | [`private::Private`], on threads of its own | none |
 //! | coherent caches | [`coherent::Coherent`] | none |
 //! | a sample, or `auto` | [`sampled::Sampled`], exact while memory lasts | reuse times |
-//! | an engine by name | [`Exact`]; [`TotalCounts`] where nothing is told apart | all |
+//! | an engine by name | [`Exact`]; [`TotalCounts`] where there is no breakdown | all |
 //! | an engine whose distances come late | [`late::Late`], or on a device | reuse times |
 //!
 //! Reuse times, forward distances and paths need every access, so with them `auto` is [`Exact`];
-//! forward distances, paths and causes need a way of counting that tells distances. A sample
+//! forward distances, paths and causes need a way of counting that has all distances. A sample
 //! measures some accesses, each with a weight, so what is to be counted of it belongs into
 //! [`sampled::Sampled`].
 //!
@@ -55,6 +55,8 @@ pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = options.threads();
     let fault = DeviceFault::default();
+    // The order is that of refusals: each way refuses those below it, so the message names the two
+    // options that do not go together.
     let method: Box<dyn CountMethod> = if options.bursts {
         Box::new(Bursts::begin(options)?)
     } else if let Some(cache) = options.causes {
@@ -93,6 +95,7 @@ fn in_background(counts: Box<dyn Counts>, threads: NonZeroUsize) -> Box<dyn Coun
 fn observed(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Box<dyn CountMethod>, Error> {
     let method = method(options, fault)?;
     let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+    // Refused here and not piece by piece: an observer without distances would count nothing.
     if options.forward && method.distances().is_none() {
         let engine = options.engine.clone();
         return Err(Error::NoForward { engine });
@@ -103,7 +106,7 @@ fn observed(options: &AnalysisOptions, fault: &DeviceFault) -> Result<Box<dyn Co
     }
     if options.paths {
         need_distances(&*method, "--by path")?;
-        observers.push(Box::new(paths::observer(options)));
+        observers.push(Box::new(paths::Paths::new(options)));
     }
     Ok(Observed::with(method, observers))
 }

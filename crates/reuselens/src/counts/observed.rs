@@ -61,10 +61,11 @@ impl CountMethod for Observed {
         observers.fold(self.method.memory(), |sum, memory| sum + memory)
     }
 
-    /// Observers first: what they give up is told apart less; who counts gives up exact distances.
+    /// Observers first: they give up the finest of a breakdown, the method exact distances.
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
         let all = self.memory().get();
         for observer in &mut self.observers {
+            // What the others hold is not given up: this one may have the rest.
             let others = all - observer.memory().get();
             if observer.shrink(Bytes(limit.get().saturating_sub(others))) {
                 return true;

@@ -85,14 +85,16 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an instruction and a
-    /// path are counted separately.
-    fn new(keep: u32, most: u64) -> Self {
+    /// No paths yet, counted as the options have it.
+    pub(super) fn new(options: &AnalysisOptions) -> Self {
+        let line = line_granularity(&crate::this_machine(), options);
+        let most = usize::try_from(options.most_paths).unwrap_or(usize::MAX);
         Paths {
             counts: PathCounts {
-                table: PathTable::new(usize::try_from(most).unwrap_or(usize::MAX)),
+                table: PathTable::new(most),
                 first_cells: HashMap::new(),
-                keep,
+                // As many as an item has doubles.
+                keep: (line.bytes() / 8).clamp(1, 64) as u32,
                 blocks: 0,
             },
             trackers: BTreeMap::new(),
@@ -102,14 +104,6 @@ impl Paths {
             steps: Vec::new(),
         }
     }
-}
-
-/// An observer, as the options have it.
-pub(super) fn observer(options: &AnalysisOptions) -> Paths {
-    let line = line_granularity(&crate::this_machine(), options);
-    // As many doubles as an item has.
-    let keep = (line.bytes() / 8).clamp(1, 64) as u32;
-    Paths::new(keep, options.most_paths)
 }
 
 fn refused(other: &'static str, why: &'static str) -> Error {

@@ -139,9 +139,7 @@ impl<'a> ComparedProfiles<'a> {
         } else {
             estimated(level, base, profile)
         };
-        let has_sets =
-            |profile: &Profile| level.is_known(profile) && !profile.method.is_from_bursts();
-        if !has_sets(profile) || !has_sets(first) {
+        if !level.compares_with_sets(profile) || !level.compares_with_sets(first) {
             return cell;
         }
         let modelled = |profile: &Profile| level.set_associative(&profile.histogram);

@@ -1,16 +1,17 @@
 use super::*;
 
+const CONFIG: EngineConfig = EngineConfig {
+    engine: "counting",
+    max_distance: None,
+    reuse_times: false,
+    forward: false,
+};
+
 /// Batches that come after the system has refused memory, and those that wait then, are dropped,
 /// and nobody waits for them.
 #[test]
 fn refused_memory_ends_the_work() {
-    let config = EngineConfig {
-        engine: "counting",
-        max_distance: None,
-        reuse_times: false,
-        forward: false,
-    };
-    let mut pool = ShardPool::new(1, &config);
+    let mut pool = ShardPool::new(1, &CONFIG);
     let mut state = pool.shared.lock();
     let mut job = ShardJob {
         place: 0,
@@ -42,13 +43,7 @@ fn refused_memory_ends_the_work() {
 
 #[test]
 fn refused_memory_ends_the_work_without_workers() {
-    let config = EngineConfig {
-        engine: "counting",
-        max_distance: None,
-        reuse_times: false,
-        forward: false,
-    };
-    let pool = ShardPool::new(0, &config);
+    let pool = ShardPool::new(0, &CONFIG);
     let columns = Columns {
         items: vec![1, 2],
         cells: vec![0; 2],
@@ -64,12 +59,6 @@ fn refused_memory_ends_the_work_without_workers() {
 #[test]
 #[should_panic(expected = "range")]
 fn a_panic_of_a_worker_is_passed_on() {
-    let config = EngineConfig {
-        engine: "counting",
-        max_distance: None,
-        reuse_times: false,
-        forward: false,
-    };
     // No attributor makes columns that differ in length.
     let wrong = Columns {
         items: vec![1; 10],
@@ -78,7 +67,7 @@ fn a_panic_of_a_worker_is_passed_on() {
     };
     let mut batch = ThreadBatch::default();
     batch.push(0, &wrong);
-    let mut pool = ShardPool::new(2, &config);
+    let mut pool = ShardPool::new(2, &CONFIG);
     pool.send(0, &mut batch);
     pool.finish();
 }
