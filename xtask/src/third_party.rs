@@ -29,7 +29,7 @@ Made by `cargo xtask third-party` from `Cargo.lock` and the packages' own files;
 reuselens itself is under MIT OR Apache-2.0. Its binary holds the packages of the first table, for
 x86-64 Linux. Where a package may be had under Apache-2.0, it is taken under that licence, whose text
 is `LICENSE-APACHE`. The Rust standard library is in the binary too, under MIT OR Apache-2.0, and so
-are letters of the fonts DejaVu Sans, whose notice is `crates/report/fonts/LICENSE`.
+are letters of the fonts DejaVu Sans, whose notice is `crates/document/fonts/LICENSE`.
 ";
 
 /// A package with a licence.

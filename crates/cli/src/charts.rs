@@ -1,7 +1,7 @@
 //! The pictures of `reuselens engines --bench`: [`panels`] makes them from a [`Report`].
 
 use reuselens::bench::{Heat, Report, Series, Timing};
-use reuselens_report::{ChartLine, DotRow, Panel, Unit};
+use reuselens_document::{ChartAxis, ChartLine, DotRow, Panel, Unit};
 
 /// Ratios per stream, then rates over whatever a series is over.
 pub fn panels(report: &Report) -> Vec<Panel> {
@@ -82,10 +82,9 @@ fn lines(series: &Series) -> Panel {
     };
     Panel::Lines {
         title: format!("Throughput over {}, {}", series.over, series.stream),
-        x: series.over.to_owned(),
-        y: "M references/s".to_owned(),
+        x: ChartAxis::logarithmic(series.over, Unit::Things),
+        y: ChartAxis::logarithmic("M references/s", Unit::Things),
         lines: names(&series.heats).into_iter().map(line).collect(),
         marks: Vec::new(),
-        unit: Unit::Things,
     }
 }

@@ -39,9 +39,10 @@ const INCOMPLETE_INPUT: u8 = 4;
 /// The exit code of a command that has done its work; `incomplete` if its input trace was cut off
 /// or damaged.
 pub fn done(incomplete: bool) -> ExitCode {
-    match incomplete {
-        true => ExitCode::from(INCOMPLETE_INPUT),
-        false => ExitCode::SUCCESS,
+    if incomplete {
+        ExitCode::from(INCOMPLETE_INPUT)
+    } else {
+        ExitCode::SUCCESS
     }
 }
 
@@ -50,9 +51,10 @@ pub fn done(incomplete: bool) -> ExitCode {
 pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Error {
     let mut given = command.iter().skip(1);
     // Many programs have a -f of their own.
-    match given.any(|word| word == "--force") && error.to_string().contains("--force") {
-        true => error.context("--force behind the program's name is the program's: put it before"),
-        false => error,
+    if given.any(|word| word == "--force") && error.to_string().contains("--force") {
+        error.context("--force behind the program's name is the program's: put it before")
+    } else {
+        error
     }
 }
 

@@ -147,12 +147,13 @@ pub fn read_text(path: &Path, limit: u64) -> std::io::Result<String> {
     File::open(path)?
         .take(limit + 1)
         .read_to_string(&mut text)?;
-    match text.len() as u64 <= limit {
-        true => Ok(text),
-        false => Err(std::io::Error::other(format!(
+    if text.len() as u64 <= limit {
+        Ok(text)
+    } else {
+        Err(std::io::Error::other(format!(
             "it is larger than {}",
             Bytes(limit)
-        ))),
+        )))
     }
 }
 

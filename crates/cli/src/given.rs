@@ -38,9 +38,10 @@ pub fn look(matches: &ArgMatches) -> Result<(), Usage> {
         for id in matches.ids() {
             let words = matches.try_get_raw(id.as_str()).ok().flatten();
             for word in words.into_iter().flatten() {
-                match is_output(id.as_str()) {
-                    true => look_at_output(word, &mut outputs)?,
-                    false => AtomicFile::protect(Path::new(word)),
+                if is_output(id.as_str()) {
+                    look_at_output(word, &mut outputs)?
+                } else {
+                    AtomicFile::protect(Path::new(word))
                 }
             }
         }

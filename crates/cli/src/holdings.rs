@@ -6,7 +6,7 @@ use std::path::Path;
 use reuselens::formats::Survey;
 use reuselens::trace::{Event, Module, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 use reuselens::units::{Bytes, counted, hexadecimal, shown};
-use reuselens_report::grouped;
+use reuselens_document::numbers::grouped;
 use serde_json::{Value, json};
 
 /// The name and version of the JSON. Fields may be added to it; none is renamed.

@@ -389,14 +389,13 @@ pub fn number(text: &str) -> Result<u64, String> {
     let digits = digits.replace(['_', ','], "");
     let number = times(&digits, size).filter(|number| *number > 0);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    number.ok_or_else(
-        || match is_number && digits.bytes().any(|byte| byte != b'0') {
-            true => format!("'{text}' is more than 64 bits hold; write for instance 4M or 4000000"),
-            false => {
-                format!("'{text}' is no whole number above 0; write for instance 4M or 4000000")
-            }
-        },
-    )
+    number.ok_or_else(|| {
+        if is_number && digits.bytes().any(|byte| byte != b'0') {
+            format!("'{text}' is more than 64 bits hold; write for instance 4M or 4000000")
+        } else {
+            format!("'{text}' is no whole number above 0; write for instance 4M or 4000000")
+        }
+    })
 }
 
 /// Whether commas are only where they group digits by three, so that a list is no number.
@@ -435,13 +434,14 @@ fn placement(text: &str) -> Result<PlacementData, String> {
         return Ok(PlacementData::default());
     }
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
-    match bytes.get() >= SMALLEST_CHUNK {
-        true => Ok(PlacementData {
+    if bytes.get() >= SMALLEST_CHUNK {
+        Ok(PlacementData {
             chunk_bytes: Some(bytes.get()),
-        }),
-        false => Err(format!(
+        })
+    } else {
+        Err(format!(
             "a chunk has at least a page of {SMALLEST_CHUNK} bytes; write for instance --placement=1M"
-        )),
+        ))
     }
 }
 

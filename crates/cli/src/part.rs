@@ -44,9 +44,10 @@ impl PartArgs {
     pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {
         let places = [self.from, self.until];
         let relative = places.iter().flatten().any(|place| place.is_relative());
-        let extent = match relative {
-            true => extent(path, format)?,
-            false => Extent::default(),
+        let extent = if relative {
+            extent(path, format)?
+        } else {
+            Extent::default()
         };
         let timed = |place: &Place| matches!(place, Place::Ticks(_) | Place::TimeShare(_));
         if places.iter().flatten().any(timed) && extent.stamps == (0, 0) {
@@ -119,15 +120,16 @@ pub fn chosen(selection: &Selection) -> Option<String> {
 /// The remark that goes with a part, or with a copy of it; `None` for all of a trace.
 pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
     let chosen = chosen(selection)?;
-    let (what, all) = match is_copy {
-        true => (
+    let (what, all) = if is_copy {
+        (
             "this is a copy of a part of a trace",
             "analyse that trace for all",
-        ),
-        false => (
+        )
+    } else {
+        (
             "only a part of the trace was looked at",
             "without --from, --until and --thread all is looked at",
-        ),
+        )
     };
     Some(Note {
         code: "part".to_owned(),
@@ -173,9 +175,10 @@ fn place(text: &str) -> Result<Place, String> {
         let percent = number.trim_end().parse::<f64>().ok();
         let share = percent.filter(|percent| (0.0..=100.0).contains(percent));
         let share = share.ok_or_else(|| format!("'{text}' is no share: write for instance 25%"))?;
-        return Ok(match timed {
-            true => Place::TimeShare(share / 100.0),
-            false => Place::RowShare(share / 100.0),
+        return Ok(if timed {
+            Place::TimeShare(share / 100.0)
+        } else {
+            Place::RowShare(share / 100.0)
         });
     }
     let number = match rest {
@@ -185,8 +188,9 @@ fn place(text: &str) -> Result<Place, String> {
     let number = number.map_err(|_| {
         format!("'{text}' is no place: write a row (4M), a share of the rows (25%), or a time (@1000000, @25%)")
     })?;
-    Ok(match timed {
-        true => Place::Ticks(number),
-        false => Place::Row(number),
+    Ok(if timed {
+        Place::Ticks(number)
+    } else {
+        Place::Row(number)
     })
 }

@@ -65,7 +65,7 @@ impl Show {
             .map_err(|error| Usage(format!("--cache {text}: {error}")))?;
         match reach {
             Some(reach) if items > reach => Err(Usage(format!(
-                "--cache {text} holds {items} items, and distances of {reach} and more are not told apart (--max-distance); ask for a cache of up to {reach} items, or raise --max-distance"
+                "--cache {text} holds {items} items, and distances of {reach} and more are not measured (--max-distance); ask for a cache of up to {reach} items, or raise --max-distance"
             ))),
             _ => Ok(()),
         }

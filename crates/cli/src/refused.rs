@@ -61,12 +61,11 @@ fn limit(address_space: Option<u64>, data: Option<u64>) -> String {
         ))
     });
     let set: Vec<String> = set.collect();
-    match set.is_empty() {
-        true => {
-            "neither `ulimit -v` nor `ulimit -d` is set: the machine or its container has no more"
-                .to_owned()
-        }
-        false => set.join("; "),
+    if set.is_empty() {
+        "neither `ulimit -v` nor `ulimit -d` is set: the machine or its container has no more"
+            .to_owned()
+    } else {
+        set.join("; ")
     }
 }
 

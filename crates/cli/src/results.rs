@@ -233,9 +233,10 @@ pub fn check_outputs<'a>(
 ) -> anyhow::Result<usize> {
     let mut standard = 0;
     for path in outputs {
-        match is_standard_output(path) {
-            true => standard += 1,
-            false => AtomicFile::check(path, force)?,
+        if is_standard_output(path) {
+            standard += 1
+        } else {
+            AtomicFile::check(path, force)?
         }
     }
     Ok(standard)

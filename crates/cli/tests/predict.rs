@@ -463,7 +463,7 @@ fn paths_of_a_real_program_are_predicted() {
         profile(&place, size, &["--by", "path", "--granularity", "64"]);
     }
     let shown = place.run(&["report", "128.rlprof", "--text"]).succeeds();
-    shown.prints(&["What the path to an instruction tells", "told apart"]);
+    shown.prints(&["What the path to an instruction tells", "separated"]);
     let page = place.text("128.html");
     for words in [
         "Patterns by path",

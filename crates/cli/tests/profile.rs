@@ -1129,7 +1129,7 @@ fn program_inherits_only_ignored_signals() {
     }
 }
 
-/// Overloads that only their types tell apart are no recursion, though debug information of
+/// Overloads that differ in their types only are no recursion, though debug information of
 /// functions of a file gives them one name.
 #[test]
 fn contexts_separate_functions_of_one_name() {

@@ -513,9 +513,10 @@ pub fn verified(place: &Place, program: &[&str]) -> String {
 /// As [`verified`], by the plan that is there.
 pub fn verified_by_plan(place: &Place, program: &[&str]) -> String {
     // A path is looked up from here, a name as ever.
-    let path = match program[0].contains('/') {
-        true => place.path(program[0]),
-        false => program[0].into(),
+    let path = if program[0].contains('/') {
+        place.path(program[0])
+    } else {
+        program[0].into()
     };
     let mut native = Command::new(path);
     let native = native.args(&program[1..]).current_dir(place.path(""));

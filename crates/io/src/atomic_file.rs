@@ -73,10 +73,13 @@ impl AtomicFile {
         }
         let real = match fs::canonicalize(target) {
             Ok(real) => real,
-            Err(error) if error.kind() == ErrorKind::NotFound => match target.is_symlink() {
-                false => target.to_owned(),
-                true => return Err(leads_nowhere(target)),
-            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if target.is_symlink() {
+                    return Err(leads_nowhere(target));
+                } else {
+                    target.to_owned()
+                }
+            }
             Err(error) => return Err(failed(error)),
         };
         let Some(name) = real.file_name() else {

@@ -14,6 +14,19 @@ use reuselens_units::{shown, shown_lines};
 
 pub use standard_output::StandardOutput;
 
+/// `println!` for text with names: control characters are shown as escapes, line breaks stay. Fails
+/// as writing does, a broken pipe included.
+#[macro_export]
+macro_rules! say {
+    ($($text:tt)*) => { $crate::console::line(&format!($($text)*)) };
+}
+
+/// A line on standard error, for text with names. One that cannot be written is lost.
+#[macro_export]
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::console::error_line(&format!($($text)*)) };
+}
+
 /// Prints a line on standard output.
 ///
 /// # Errors

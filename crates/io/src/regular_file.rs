@@ -18,8 +18,9 @@ pub fn open_regular_file(path: &Path) -> Result<(File, u64)> {
     }
     let file = File::open(path)?;
     let about = file.metadata()?;
-    match about.is_file() {
-        true => Ok((file, about.len())),
-        false => Err(other()),
+    if about.is_file() {
+        Ok((file, about.len()))
+    } else {
+        Err(other())
     }
 }

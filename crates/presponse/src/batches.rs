@@ -61,9 +61,10 @@ pub struct Batches {
 impl Batches {
     /// Nothing is read yet.
     pub fn new(stream: Stream, path: &Path, limit: BatchLimit) -> Self {
-        let shown = match path == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => path.display().to_string(),
+        let shown = if path == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
         };
         Self {
             stream,
@@ -182,8 +183,9 @@ pub fn change(
         format!("a graph has at most {VERTEX_LIMIT} vertices, and the stream has more")
     })?;
     let edge = Edge::new(kind, u, v);
-    Ok(match record.inserts {
-        true => EdgeChange::Insert(edge),
-        false => EdgeChange::Delete(edge),
+    Ok(if record.inserts {
+        EdgeChange::Insert(edge)
+    } else {
+        EdgeChange::Delete(edge)
     })
 }

@@ -22,7 +22,6 @@ mod service;
 mod speculation;
 mod state;
 mod summary;
-mod text_table;
 mod timeline;
 
 use std::process::ExitCode;

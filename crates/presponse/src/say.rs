@@ -2,16 +2,35 @@
 //! lines of clients come from anywhere; line breaks stay. [`bytes`] and [`stdout`] are for bytes as
 //! they are.
 
-pub use reuselens_io::console::{bytes, error_line, line, stdout};
+use reuselens_document::Table;
+use reuselens_document::terminal::Paint;
+pub use reuselens_io::console::{bytes, stdout};
+pub use reuselens_io::{say, tell};
 
-/// `println!` for text with names. Fails as writing does, a broken pipe included.
-macro_rules! say {
-    ($($text:tt)*) => { $crate::say::line(&format!($($text)*)) };
+/// A table as wide as it is, without colours. It begins at the left edge, as all that commands
+/// print; the last line has no line break.
+pub fn text_table(table: &Table) -> String {
+    let mut text = String::new();
+    table.write_text(&mut text, usize::MAX, Paint::new(false));
+    let indented = text.lines();
+    let lines = indented.map(|line| line.strip_prefix("  ").unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line on standard error, for text with names. One that cannot be written is lost.
-macro_rules! tell {
-    ($($text:tt)*) => { $crate::say::error_line(&format!($($text)*)) };
-}
+#[cfg(test)]
+mod tests {
+    use reuselens_document::TableColumn;
 
-pub(crate) use {say, tell};
+    use super::*;
+
+    #[test]
+    fn tables_begin_at_the_left_edge() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let columns = TableColumn::all(&["", "p50", "n"], &[0]);
+        let rows = [row(["a", "1 µs", "12,345"]), row(["longer", "–", ""])];
+        assert_eq!(
+            text_table(&Table::new(columns, rows)),
+            "         p50       n\na       1 µs  12,345\nlonger     –"
+        );
+    }
+}

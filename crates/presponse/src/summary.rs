@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use reuselens_document::{Table, TableColumn};
 use reuselens_incremental::{Choice, Work};
 use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
 use crate::answers::{AnswerTotals, BatchStep, SERIES};
 use crate::latency::Latencies;
-use crate::text_table::text_table;
 use crate::timeline::{Merge, Timeline};
 
 /// The three answers are from here on in [`SERIES`].
@@ -123,12 +123,15 @@ impl RunSummary {
 
     /// A table of latencies, and what was done for each answer. Percentiles are shown once there
     /// are enough batches for them.
-    pub fn table(&self) -> String {
+    pub fn table(&self) -> Table {
         let row = |(at, name): (usize, &&str)| {
             let series = &self.latencies[at];
-            let shown = |share: f64, least: u64| match series.count() >= least {
-                true => nanoseconds(series.percentile(share)),
-                false => "–".to_owned(),
+            let shown = |share: f64, least: u64| {
+                if series.count() >= least {
+                    nanoseconds(series.percentile(share))
+                } else {
+                    "–".to_owned()
+                }
             };
             let mut row = vec![
                 (*name).to_owned(),
@@ -143,8 +146,8 @@ impl RunSummary {
             }
             row
         };
-        let rows: Vec<_> = SERIES.iter().enumerate().map(row).collect();
-        text_table(&TABLE_HEADS, &rows)
+        let rows = SERIES.iter().enumerate().map(row);
+        Table::new(TableColumn::all(&TABLE_HEADS, &[0]), rows)
     }
 
     /// Everything, for programs.

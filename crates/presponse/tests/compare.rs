@@ -189,9 +189,10 @@ fn peers_that_are_installed_give_the_same_answers() {
     for peer in ["networkit", "velographx"] {
         let code = format!("import {peer}");
         let has = Command::new(&python).args(["-c", &code]).output();
-        match has.is_ok_and(|output| output.status.success()) {
-            true => found.push(peer),
-            false => eprintln!("skipped: no {peer}"),
+        if has.is_ok_and(|output| output.status.success()) {
+            found.push(peer)
+        } else {
+            eprintln!("skipped: no {peer}")
         }
     }
     if found.is_empty() {

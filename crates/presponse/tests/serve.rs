@@ -253,12 +253,11 @@ fn questions_are_answered_while_a_batch_is_applied() {
         loop {
             let begun = Instant::now();
             let reply = client.ask("query 0\n");
-            match reply["batch"] == json!(1) {
-                true => {
-                    before += 1;
-                    longest = longest.max(begun.elapsed());
-                }
-                false => break,
+            if reply["batch"] == json!(1) {
+                before += 1;
+                longest = longest.max(begun.elapsed());
+            } else {
+                break;
             }
         }
         let applied = Duration::from_micros(large.join().unwrap());
@@ -352,19 +351,16 @@ fn full_disk_refuses_batches_and_loses_none() {
             text += &format!("+ {} {}\n", draws.below(1000), draws.below(1000));
         }
         let reply = client.ask(&text);
-        match reply["ok"] == json!(true) {
-            true => {
-                applied += 1;
-                assert_eq!(reply["batch"], applied);
-            }
-            false => {
-                refused += 1;
-                let error = reply["error"].as_str().unwrap();
-                assert!(
-                    error.contains("free some space; the batch is not applied"),
-                    "{error}"
-                );
-            }
+        if reply["ok"] == json!(true) {
+            applied += 1;
+            assert_eq!(reply["batch"], applied);
+        } else {
+            refused += 1;
+            let error = reply["error"].as_str().unwrap();
+            assert!(
+                error.contains("free some space; the batch is not applied"),
+                "{error}"
+            );
         }
     }
     assert!(applied > 0 && refused > 0, "{applied} {refused}");

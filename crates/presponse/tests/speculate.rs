@@ -110,7 +110,7 @@ fn page_has_net_benefit_gates_and_quality_of_prediction() {
     );
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     for wanted in [
-        "<title>Working ahead of batches</title>",
+        "<title>Working ahead of batches · presponse</title>",
         "Kinds of work ahead, and their gates",
         "Net benefit over time",
         "Gates and mistakes",

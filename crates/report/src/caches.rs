@@ -1,12 +1,12 @@
 //! [`Level`]: the cache sizes that a report shows. [`chosen`] chooses the one that its tables rank
 //! by, and [`levels`] has those of the machine.
 
+use reuselens_document::numbers;
 use reuselens_locality::{Histogram, SetAssociative};
 use reuselens_profile::{Cache, CacheSize, Causes, LocalityChange, Profile, Sharing};
 use reuselens_units::{Bytes, Granularity, Items, percent, ratio_percent};
 
 use crate::causes::complete;
-use crate::numbers;
 
 /// A cache size that a report shows, and what it is called.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,9 +178,10 @@ pub(crate) struct SetMisses {
 /// The head of a column with misses of these caches with their sets.
 pub(crate) fn with_sets_head(levels: &[Level], profile: &Profile) -> &'static str {
     let mut known = levels.iter().filter_map(|level| level.with_sets(profile));
-    match known.all(|sets| sets.is_counted) {
-        true => "with its sets",
-        false => "with its sets, about",
+    if known.all(|sets| sets.is_counted) {
+        "with its sets"
+    } else {
+        "with its sets, about"
     }
 }
 
@@ -434,8 +435,9 @@ pub(crate) fn reason_between(
     if asked.is_some() || level.name.is_none() || !levels.iter().any(changed) {
         return reason(before, asked, level);
     }
-    match changed(level) {
-        true => "the cache where what changed costs the most time",
-        false => "the smallest cache here; what changed is in one that threads share",
+    if changed(level) {
+        "the cache where what changed costs the most time"
+    } else {
+        "the smallest cache here; what changed is in one that threads share"
     }
 }

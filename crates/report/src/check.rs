@@ -6,13 +6,13 @@ mod junit;
 mod markdown;
 mod text;
 
+use reuselens_document::numbers::{count, grouped};
 use reuselens_profile::{
     Certainty, CheckError, Dimension, GroupChanges, Judgement, Limit, Measured, Metric, Profile,
     Side, Verdict,
 };
 
 use crate::comparable;
-use crate::numbers::{count, grouped};
 
 pub use json::{CHECK_SCHEMA, check_json};
 pub(crate) use json::{LimitJson, limits as limits_json};
@@ -166,9 +166,10 @@ impl<'a> Checked<'a> {
             Some((_, base)) => ("most of the rise", rises(base, profile, items)),
             None => ("most of the misses", misses(profile, items)),
         };
-        match causes.is_empty() {
-            true => String::new(),
-            false => format!("{what}: {}", causes.join(", ")),
+        if causes.is_empty() {
+            String::new()
+        } else {
+            format!("{what}: {}", causes.join(", "))
         }
     }
 }
@@ -265,9 +266,10 @@ pub(crate) fn change(base: f64, now: f64) -> String {
     }
     let percent = (now - base) / base * 100.0;
     let sign = if percent < 0.0 { '−' } else { '+' };
-    match percent.abs() < 0.01 {
-        true => format!("{sign}<0.01 %"),
-        false => format!("{sign}{} %", short(percent.abs(), 2)),
+    if percent.abs() < 0.01 {
+        format!("{sign}<0.01 %")
+    } else {
+        format!("{sign}{} %", short(percent.abs(), 2))
     }
 }
 

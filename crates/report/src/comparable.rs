@@ -53,13 +53,12 @@ pub(crate) fn order_guess(profiles: &[(&str, &Profile)]) -> Option<String> {
     let guessed: Vec<(&str, String)> = guessed.collect();
     let (_, first) = guessed.first()?;
     let is_same = guessed.len() == profiles.len() && guessed.iter().all(|(_, size)| size == first);
-    let below = match is_same {
-        true => format!("below {first}"),
-        false => {
-            let all = guessed.iter();
-            let all = all.map(|(name, size)| format!("below {size} ({name})"));
-            all.collect::<Vec<_>>().join(" and ")
-        }
+    let below = if is_same {
+        format!("below {first}")
+    } else {
+        let all = guessed.iter();
+        let all = all.map(|(name, size)| format!("below {size} ({name})"));
+        all.collect::<Vec<_>>().join(" and ")
     };
     Some(format!(
         "Between threads that did not synchronise, distances {below} are a guess: there, two runs \

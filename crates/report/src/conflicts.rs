@@ -3,10 +3,10 @@
 
 use std::fmt::Display;
 
+use reuselens_document::numbers::significant;
 use reuselens_profile::{Dimension, GroupChange, GroupChanges, Profile};
 
 use crate::caches::{self, Level};
-use crate::numbers::significant;
 
 /// One sentence on the caches in which conflict misses dominate, and the remedy; `None` where they
 /// dominate in none. Each profile comes with what it is called, which may be empty. The remedy is
@@ -26,12 +26,13 @@ pub(crate) fn sentence(profiles: &[(impl Display, &Profile)], levels: &[Level]) 
     let is_open = levels.iter().any(|level| factor(level, last).is_some());
     // If items are ids or objects there are no rows of lines.
     let has_rows = !last.method.ids && last.requested_bytes.is_none();
-    let remedy = match is_open && has_rows {
-        true => format!(
+    let remedy = if is_open && has_rows {
+        format!(
             ": pad the rows by a line ({} bytes)",
             last.granularity.bytes()
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     (!caches.is_empty()).then(|| {
         let caches = caches.join(" and ");
@@ -72,9 +73,10 @@ pub(crate) fn changed_groups(
 /// A cache as the title of a comparison's table names it: `L1d (48 KiB)`, and whether its misses
 /// are counted with its sets.
 pub(crate) fn counted_in(before: &Profile, after: &Profile, level: &Level) -> String {
-    let sets = match caches::counts_sets(level, before, after) {
-        true => " with its sets, about,",
-        false => "",
+    let sets = if caches::counts_sets(level, before, after) {
+        " with its sets, about,"
+    } else {
+        ""
     };
     format!("{}{sets}", level.label())
 }

@@ -1,9 +1,9 @@
 //! [`groups_csv`] and [`histogram_csv`]: groups and histograms as comma-separated values (RFC
 //! 4180).
 
+use reuselens_document::csv::push;
 use reuselens_locality::Histogram;
 use reuselens_profile::{Dimension, Profile};
-use reuselens_units::shown;
 
 use crate::caches::{self, Level};
 use crate::json::Bins;
@@ -78,20 +78,4 @@ fn head(levels: &[Level], coherent: bool) -> String {
     let mut out = String::new();
     push(&mut out, &columns(levels, coherent));
     out
-}
-
-/// Appends a row, quoting what needs it; control characters are shown as escapes.
-pub(crate) fn push(out: &mut String, row: &[String]) {
-    for (index, field) in row.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        let field = shown(field);
-        if field.contains(['"', ',']) {
-            out.push_str(&format!("\"{}\"", field.replace('"', "\"\"")));
-        } else {
-            out.push_str(&field);
-        }
-    }
-    out.push_str("\r\n");
 }

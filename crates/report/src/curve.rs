@@ -1,12 +1,12 @@
 //! The miss-ratio curve without the rest of a report: [`curve_svg`] and [`curve_png`] as a picture,
 //! [`curve_csv`] as a table.
 
+use reuselens_document::terminal::shorten;
+use reuselens_document::{ChartAxis, ChartLine, Look, Panel, Unit, chart, chart_png};
 use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve};
 use reuselens_profile::Profile;
 
 use crate::caches;
-use crate::chart::{ChartLine, Look, Panel, Unit, chart, chart_png};
-use crate::text::shorten;
 use crate::words;
 
 /// Shares below this, in percent, have no place in the picture.
@@ -76,14 +76,13 @@ fn panel(profile: &Profile) -> Panel {
     let levels = caches::levels(profile);
     Panel::Lines {
         title: format!("{}: {what}", shorten(&words::command(profile), NAME)),
-        x: x.to_owned(),
-        y: y.to_owned(),
+        x: ChartAxis::logarithmic(x, unit),
+        y: ChartAxis::logarithmic(y, Unit::Things),
         lines,
         marks: levels
             .iter()
             .map(|level| (level.bytes.get() as f64, level.short().to_owned()))
             .collect(),
-        unit,
     }
 }
 

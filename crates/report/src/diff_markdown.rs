@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::markdown::{code, plain, prose};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{DifferenceError, Dimension, Profile};
 
 use crate::advice::PlaceNames;
 use crate::comparable;
 use crate::diff_text::{DiffOptions, DiffView};
 use crate::finding_changes::{FindingChange, FindingChanges, FindingFate};
-use crate::markdown::{code, code_in_cell, plain, prose};
 use crate::words;
 
 /// The comparison as text in Markdown (GitHub's): totals and misses in the caches, the findings
@@ -31,8 +32,8 @@ pub fn diff_markdown(
         named(old, before),
         named(new, after)
     );
-    let cells = view.total_cells(&view.levels());
-    table(&mut out, ["", "before", "after", "change"], &cells);
+    out.push('\n');
+    view.total_table(&view.levels()).write_markdown(&mut out);
     let findings = FindingChanges::between(before, after);
     for fate in FindingFate::ALL {
         list(&mut out, fate, &findings.with(fate), view.top);
@@ -65,30 +66,6 @@ fn named(file: &str, profile: &Profile) -> String {
     }
 }
 
-/// A table, of which the first column is words.
-fn table<const N: usize>(out: &mut String, heads: [&str; N], cells: &[Vec<String>]) {
-    let _ = writeln!(
-        out,
-        "\n| {} |\n|---|{}",
-        heads.join(" | "),
-        "---:|".repeat(N - 1)
-    );
-    for row in cells {
-        let row: Vec<String> = row.iter().map(|cell| plain(&unpadded(cell))).collect();
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-    }
-}
-
-/// A cell without the spaces of terminals: two of them are between a count and its share, which is
-/// put in parentheses.
-fn unpadded(cell: &str) -> String {
-    let trimmed = cell.trim();
-    match trimmed.split_once("  ") {
-        Some((count, share)) => format!("{count} ({})", share.trim_start()),
-        None => trimmed.to_owned(),
-    }
-}
-
 /// The findings that one thing becomes of.
 fn list(out: &mut String, fate: FindingFate, changes: &[&FindingChange], top: usize) {
     if changes.is_empty() {
@@ -118,20 +95,14 @@ fn groups(out: &mut String, view: &DiffView<'_>, by: Dimension) {
         return;
     }
     let _ = writeln!(out, "\n#### {}", plain(&view.groups_title(by)));
-    let _ = writeln!(
-        out,
-        "\n| {} | before | after | change | % |\n|---|---:|---:|---:|---:|",
-        by.name()
-    );
-    for group in all.iter().take(view.top) {
-        let mut cells = view.group(by, group);
-        let name = cells.pop().unwrap_or_default();
-        let numbers: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
-        let _ = writeln!(out, "| {} | {} |", code_in_cell(&name), numbers.join(" | "));
-    }
-    if all.len() > view.top {
-        let _ = writeln!(out, "\n{} other changes are less", all.len() - view.top);
-    }
+    out.push('\n');
+    let numbers = ["before", "after", "change", "%"];
+    let mut columns = TableColumn::all(&numbers, &[]);
+    columns.push(TableColumn::names(by.name()));
+    let rows = all.iter().map(|group| view.group(by, group));
+    let table = Table::new(columns, rows);
+    let table = table.first(view.top, |more| format!("{more} other changes are less"));
+    table.write_markdown(out);
 }
 
 /// A list, after an empty line; nothing if there are none.

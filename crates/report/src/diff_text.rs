@@ -6,6 +6,9 @@ mod tables;
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{change, count, percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{
     CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeExtent,
     SizeRange,
@@ -14,8 +17,6 @@ use reuselens_units::shown;
 
 use crate::caches::{self, Level};
 use crate::histogram_error::write_error;
-use crate::numbers::{change, count, percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 use crate::words;
 use crate::{comparable, conflicts};
 
@@ -197,15 +198,9 @@ impl DiffView<'_> {
 
     fn totals(&self, out: &mut String) {
         let levels = self.levels();
-        let cells = self.total_cells(&levels);
         out.push('\n');
-        let columns = [
-            TextColumn::left(""),
-            TextColumn::right("before"),
-            TextColumn::right("after"),
-            TextColumn::right("change"),
-        ];
-        rows(out, &columns, &cells, self.width, self.paint);
+        let table = self.total_table(&levels);
+        table.write_text(out, self.width, self.paint);
         let both = [("before", self.before), ("after", self.after)];
         if let Some(guess) = comparable::order_guess(&both) {
             let guess = wrap(&guess, self.width, 2);
@@ -227,11 +222,12 @@ impl DiffView<'_> {
     }
 
     /// The table of totals: what, before, after, change.
-    pub(crate) fn total_cells(&self, levels: &[Level]) -> Vec<Vec<String>> {
+    pub(crate) fn total_table(&self, levels: &[Level]) -> Table {
         let mut cells = self.counted_totals();
         cells.extend(levels.iter().flat_map(|level| self.misses(level)));
         cells.extend(self.invalidations());
-        cells
+        let heads = ["", "before", "after", "change"];
+        Table::new(TableColumn::all(&heads, &[0]), cells)
     }
 
     /// The rows of a cache: its misses fully associative, and with its sets where these are others.
@@ -348,10 +344,7 @@ impl DiffView<'_> {
             .map(|level| caches::counted_in_sets(&both, level));
         let has_sets = counted.any(|it| it.is_some())
             || caches::counts_sets(&self.chosen, self.before, self.after);
-        let aside = match has_sets {
-            true => "(fully associative)",
-            false => "",
-        };
+        let aside = if has_sets { "(fully associative)" } else { "" };
         heading(out, title, aside, self.width, self.paint);
         if wins.is_empty() && losses.is_empty() {
             let _ = writeln!(out, "  None: {}.", none(&difference.sizes));

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use reuselens_advice::Finding;
 use reuselens_advisor::MissAdvice;
+use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_locality::total;
 use reuselens_profile::Profile;
 
 use crate::ShownProfile;
 use crate::caches::Level;
 use crate::causes::complete;
-use crate::numbers::{count, ratio_percent};
 
 /// A finding before and after a change. One of the two is there at least.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,9 +78,10 @@ impl FindingChange {
             (Some(before), Some(after)) => {
                 let (old, new) = (&before.cost, &after.cost);
                 // `invalidations` can become `invalidations at most`.
-                let amounts = match old.unit == new.unit {
-                    true => format!("{} → {}", count(old.amount), count(new.amount)),
-                    false => format!("{} {} → {}", count(old.amount), old.unit, count(new.amount)),
+                let amounts = if old.unit == new.unit {
+                    format!("{} → {}", count(old.amount), count(new.amount))
+                } else {
+                    format!("{} {} → {}", count(old.amount), old.unit, count(new.amount))
                 };
                 let shares = [old.share, new.share].map(ratio_percent);
                 let [before, after] = shares;

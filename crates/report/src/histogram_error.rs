@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::error::{BinShares, average_bin_error, bin_shares, total_variation};
 use reuselens_profile::Profile;
 use reuselens_units::ratio_percent;
 use serde::Serialize;
 
 use crate::caches;
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// The measures, and the shares of accesses before and after in each bin.
 #[derive(Serialize)]
@@ -34,9 +35,9 @@ pub(crate) fn write_error(
     let title = format!("Error over {} bins of distances", bins.len());
     heading(out, &title, "", width, paint);
     let columns = ["distance", "before", "after", "error"];
-    let columns = columns.map(TextColumn::right);
+    let columns = columns.map(TableColumn::numbers);
     let cells: Vec<Vec<String>> = bins.iter().map(|bin| cells_of(bin, before)).collect();
-    rows(out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(out, width, paint);
     let text = format!(
         "average error of a bin {}; {} of the accesses are in another bin (total variation)",
         ratio_percent(average_bin_error(&reference, &other)),

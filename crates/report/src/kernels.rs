@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-use crate::numbers::{count, percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 
 /// The launches of one kernel, together. Counts are of warps where they say so, else of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +43,13 @@ pub fn kernels_text(kernels: &[KernelRow], top: usize, width: usize, color: bool
     });
     heading(&mut out, "Kernels by instructions", "", width, paint);
     let columns = [
-        TextColumn::left("kernel"),
-        TextColumn::right("launches"),
-        TextColumn::right("instructions"),
-        TextColumn::right("share"),
-        TextColumn::right("lanes"),
-        TextColumn::right("requests"),
-        TextColumn::right("sectors/req"),
+        TableColumn::words("kernel"),
+        TableColumn::numbers("launches"),
+        TableColumn::numbers("instructions"),
+        TableColumn::numbers("share"),
+        TableColumn::numbers("lanes"),
+        TableColumn::numbers("requests"),
+        TableColumn::numbers("sectors/req"),
     ];
     let (shown, folded) = sorted.split_at(top.min(sorted.len()));
     let mut cells: Vec<Vec<String>> = shown.iter().map(|kernel| cells_of(kernel, total)).collect();
@@ -60,7 +61,7 @@ pub fn kernels_text(kernels: &[KernelRow], top: usize, width: usize, color: bool
         others.name = format!("({} others)", folded.len());
         cells.push(cells_of(&others, total));
     }
-    rows(&mut out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(&mut out, width, paint);
     let text = "lanes: active of the 32 of a warp, on average. sectors/req: sectors of 32 bytes that \
                 an instruction of a warp accesses in global memory; 4 where 32 threads access \
                 neighbouring words.";

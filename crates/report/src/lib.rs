@@ -10,8 +10,6 @@
 //! - [`advice_text`], [`advice_json`], [`advice_markdown`], [`advice_sarif`], [`advice_gitlab`]:
 //!   what to change; [`explain_text`]: what a rule means.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
-//! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
-//!   [`sheet`]: tables and those, as one HTML file.
 //! - [`curve_svg`], [`curve_png`], [`curve_csv`]: the miss-ratio curve by itself.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other
 //!   programs; [`Viewer`]: the files of programs that show profiles.
@@ -22,7 +20,6 @@
 mod advice;
 mod caches;
 mod causes;
-mod chart;
 mod check;
 mod comparable;
 mod conflicts;
@@ -38,10 +35,9 @@ mod histogram_error;
 mod html;
 mod json;
 mod kernels;
-mod markdown;
 mod multiples;
-mod numbers;
 mod parquet;
+mod path_shares;
 mod placement;
 mod shown_profile;
 mod text;
@@ -54,7 +50,6 @@ pub use advice::{
     ADVICE_SCHEMA, AdviceReport, AdviceTextOptions, advice_gitlab, advice_json, advice_markdown,
     advice_sarif, advice_text, explain_text, rules_text,
 };
-pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
 pub use check::{
     CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_junit, check_markdown, check_text,
 };
@@ -70,12 +65,9 @@ pub use gpu::{
     UnrecordedAccesses, UnseenLaunches, configuration_text, gpu_csv, gpu_diff, gpu_json, gpu_page,
     gpu_text, mix_text,
 };
-pub use html::{
-    CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,
-};
+pub use html::{CompareOptions, HtmlOptions, ProfileVariant, compare, page, page_of};
 pub use json::{Bins, JsonOptions, SCHEMA, json, json_of};
 pub use kernels::{KernelRow, kernels_text};
-pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use placement::{
     PLACEMENT_SCHEMA, PlacementPrediction, PlacementReport, placed_run_text, placed_run_warnings,
@@ -85,3 +77,6 @@ pub use shown_profile::ShownProfile;
 pub use text::{TextOptions, summary, summary_of};
 pub use viewers::Viewer;
 pub use words::{TRUNCATED, about};
+
+/// The program that made a page, as the page says it.
+const MAKER: &str = "reuselens";

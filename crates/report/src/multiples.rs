@@ -3,10 +3,9 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
+use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_locality::{Pattern, total};
-
-use crate::html::escape;
-use crate::numbers::{count, ratio_percent};
 
 /// Pictures at most.
 pub(crate) const MOST: usize = 12;
@@ -169,9 +168,10 @@ fn bar(out: &mut String, bar: &Bar, all: u64, y: f64, top: f64) {
     let [from, mean, to] =
         [pattern.min as f64, pattern.mean, pattern.max as f64].map(|items| place(items, top));
     let share = pattern.accesses as f64 / all.max(1) as f64;
-    let height = match bar.rare {
-        true => 2.0,
-        false => (share.sqrt() * (ROW - 6.0)).max(2.0),
+    let height = if bar.rare {
+        2.0
+    } else {
+        (share.sqrt() * (ROW - 6.0)).max(2.0)
     };
     let class = if bar.warm { "warm" } else { "cool" };
     let ring = if bar.rare { " ring" } else { "" };

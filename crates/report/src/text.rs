@@ -1,7 +1,6 @@
 //! [`summary`]: a profile on one screen of a terminal.
 
 mod bars;
-mod paint;
 mod paths;
 mod tables;
 mod times;
@@ -9,14 +8,13 @@ mod visits;
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, grouped, percent};
+use reuselens_document::terminal::{Paint, TextStyle, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
-use crate::numbers::{count, grouped, percent};
 use crate::{ShownProfile, advice, causes, conflicts, weights, words};
-
-pub(crate) use paint::{Paint, TextStyle, heading, shorten, with_units, wrap};
-pub(crate) use tables::{TextColumn, rows};
 
 /// What the summary shows, and how.
 #[derive(Clone, Debug)]
@@ -103,11 +101,14 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .iter()
         .map(|level| format!("{} {}", level.short(), level.size))
         .collect();
-    let none = match profile.machine.caches.is_empty() {
-        true => "caches not known",
-        false if profile.requested_bytes.is_some() => "its caches hold lines, not objects",
-        false if profile.method.ids => "its caches say nothing about ids",
-        false => "no cache whose misses are known",
+    let none = if profile.machine.caches.is_empty() {
+        "caches not known"
+    } else if profile.requested_bytes.is_some() {
+        "its caches hold lines, not objects"
+    } else if profile.method.ids {
+        "its caches say nothing about ids"
+    } else {
+        "no cache whose misses are known"
     };
     let caches = words::or(&caches.join(", "), none).to_owned();
     let machine = match profile.machine.processor.as_str() {
@@ -117,9 +118,10 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
     let method = format!(
         "{}; {}; {}",
         words::engine(&profile.method),
-        match profile.requested_bytes.is_some() {
-            true => words::weighed(profile.granularity),
-            false => words::items(profile.granularity),
+        if profile.requested_bytes.is_some() {
+            words::weighed(profile.granularity)
+        } else {
+            words::items(profile.granularity)
         },
         words::filter(&profile.method)
     );
@@ -231,15 +233,15 @@ fn weighted_misses(out: &mut String, profile: &Profile, paint: Paint) {
     );
     let _ = writeln!(out, "\n{title}");
     let columns = [
-        TextColumn::right("size"),
-        TextColumn::right("of the requests"),
-        TextColumn::right("of the bytes"),
+        TableColumn::numbers("size"),
+        TableColumn::numbers("of the requests"),
+        TableColumn::numbers("of the bytes"),
     ];
     let cells: Vec<Vec<String>> = misses
         .into_iter()
         .map(|row| vec![row.size, row.requests, row.bytes])
         .collect();
-    rows(out, &columns, &cells, usize::MAX, paint);
+    Table::new(columns, cells).write_text(out, usize::MAX, paint);
 }
 
 /// What misses in the machine's caches, and in one with ways that was asked for.
@@ -265,10 +267,10 @@ fn which_miss_ratio(
     let shown: Vec<Level> = levels.iter().chain(asked).cloned().collect();
     let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, title));
     let columns = [
-        TextColumn::left("cache"),
-        TextColumn::right("misses"),
-        TextColumn::right("fully associative"),
-        TextColumn::right(caches::with_sets_head(&shown, profile)),
+        TableColumn::words("cache"),
+        TableColumn::numbers("misses"),
+        TableColumn::numbers("fully associative"),
+        TableColumn::numbers(caches::with_sets_head(&shown, profile)),
     ];
     let cells: Vec<Vec<String>> = shown
         .iter()
@@ -289,7 +291,7 @@ fn which_miss_ratio(
             ]
         })
         .collect();
-    rows(out, &columns, &cells, usize::MAX, paint);
+    Table::new(columns, cells).write_text(out, usize::MAX, paint);
     if let Some(conflicts) = conflicts::sentence(&[("", profile)], &shown) {
         let _ = writeln!(out, "  {}", wrap(&conflicts, width, 2));
     }

@@ -1,12 +1,12 @@
 //! Misses in caches of objects that were weighed by their sizes, per request and per byte, for the
 //! summary and the page.
 
+use reuselens_document::numbers::{noun, percent};
 use reuselens_locality::ExactHistogram;
 use reuselens_profile::Profile;
 use reuselens_units::Bytes;
 
 use crate::caches;
-use crate::numbers::{noun, percent};
 
 /// The most cache sizes of a table.
 const SIZES: usize = 12;

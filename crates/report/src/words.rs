@@ -1,11 +1,11 @@
 //! Facts of a profile as phrases, the same in every report: the command, the engine, the outcome,
 //! names of items.
 
+use reuselens_document::numbers::{count, noun, percent, ratio_percent};
 use reuselens_profile::{Dimension, EngineStep, Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
 
 use crate::caches;
-use crate::numbers::{count, noun, percent, ratio_percent};
 
 /// What items are called: `64-byte lines`, and where they are too small for that, `8-byte items`.
 pub(crate) fn items(granularity: Granularity) -> String {
@@ -25,17 +25,19 @@ pub(crate) fn weighed(unit: Granularity) -> String {
 
 /// What a histogram of the profile shows.
 pub(crate) fn histogram(profile: &Profile) -> &'static str {
-    match profile.requested_bytes.is_some() {
-        true => "How many bytes of other objects are requested between two requests for one",
-        false => "How much other data is touched between two uses of the same data",
+    if profile.requested_bytes.is_some() {
+        "How many bytes of other objects are requested between two requests for one"
+    } else {
+        "How much other data is touched between two uses of the same data"
     }
 }
 
 /// The command as it would be typed.
 pub(crate) fn command(profile: &Profile) -> String {
-    match profile.command.is_empty() {
-        true => "(no command)".to_owned(),
-        false => profile.command_line(),
+    if profile.command.is_empty() {
+        "(no command)".to_owned()
+    } else {
+        profile.command_line()
     }
 }
 
@@ -106,9 +108,10 @@ pub(crate) fn engine_steps(method: &Method) -> Option<String> {
 
 /// The prefix of a number of distinct items: `about ` if a sample has estimated it.
 pub fn about(method: &Method) -> &'static str {
-    match !method.exact && method.error_bound.is_some() {
-        true => "about ",
-        false => "",
+    if !method.exact && method.error_bound.is_some() {
+        "about "
+    } else {
+        ""
     }
 }
 

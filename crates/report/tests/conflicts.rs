@@ -1,11 +1,12 @@
 //! Conflict misses: a walk down the columns of a matrix against one along its rows, and how wide
 //! tables of names are.
 
+use reuselens_document::numbers::grouped;
 use reuselens_locality::{ExactHistogram, Histogram, SetAssociative};
 use reuselens_profile::{Causes, Dimension, Object, ObjectKind, Profile, SetCache};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff,
-    diff_json, grouped, page, summary,
+    diff_json, page, summary,
 };
 use reuselens_units::Distance;
 
@@ -32,9 +33,10 @@ fn walk(along_columns: bool) -> Profile {
     profile.contexts.push(context(0, "walk", frame("", "", 0)));
     let mut recorder = Recorder::new((ROWS * COLUMNS) as usize);
     for at in 0..ROWS * COLUMNS {
-        let (row, column) = match along_columns {
-            true => (at % ROWS, at / ROWS),
-            false => (at / COLUMNS, at % COLUMNS),
+        let (row, column) = if along_columns {
+            (at % ROWS, at / ROWS)
+        } else {
+            (at / COLUMNS, at % COLUMNS)
         };
         recorder.touch((1, 1, 1, 0), row * 4096 + column * 8);
     }

@@ -55,7 +55,7 @@ fn exact_use_has_no_bound() {
     assert!(!text.contains('±') && !text.contains("sample"), "{text}");
     let page = page(&profile, &HtmlOptions::default());
     assert!(page.contains("<section id=\"lines\">") && page.contains("href=\"#lines\""));
-    assert!(page.contains("a cache of 4 KiB") && page.contains("62.5 %"));
+    assert!(page.contains("a cache of 4\u{a0}KiB") && page.contains("62.5 %"));
     let known = &parsed(&profile)["line_use"];
     let expected = json!({
         "cache_bytes": 4096, "sample_rate": null, "misses": 1000, "bytes_brought": 64000,
@@ -79,7 +79,7 @@ fn a_sample_shows_its_bound_or_that_nothing_is_known() {
     assert!(text.contains("sample of 1.00 % of the lines"), "{text}");
     let page = page(&profile, &HtmlOptions::default());
     assert!(page.contains("62.6 % ± 3.00 %") && page.contains("not known"));
-    assert!(page.contains("sample of 1.00 % of the lines"));
+    assert!(page.contains("sample of 1.00\u{a0}% of the lines"));
     let known = &parsed(&profile)["line_use"];
     assert_eq!(known["sample_rate"], 0.01);
     assert_eq!(known["utilisation"], 0.626);

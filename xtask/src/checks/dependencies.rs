@@ -12,6 +12,7 @@ pub const WHY: &str = "data flows one way, so each crate knows only those to its
 /// For each crate in `crates/`: the crates of the workspace that it may use. Left to right.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("document", &["units"]),
     ("hugepages", &[]),
     ("workers", &[]),
     ("simd", &[]),
@@ -91,6 +92,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "presponse",
         &[
             "units",
+            "document",
             "workers",
             "io",
             "cuda",
@@ -130,6 +132,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "report",
         &[
             "units",
+            "document",
             "warp",
             "locality",
             "profile",
@@ -170,6 +173,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "document",
             "warp",
             "locality",
             "profile",

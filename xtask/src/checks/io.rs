@@ -9,8 +9,9 @@ pub const NAME: &str = "io";
 pub const WHY: &str = "the cores are pure values and functions, so that anyone can use them anywhere; only the command line talks";
 
 /// Crates without input and output.
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "units",
+    "document",
     "trace",
     "distance",
     "locality",

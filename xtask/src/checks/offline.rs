@@ -7,7 +7,7 @@ pub const NAME: &str = "offline";
 /// Why there is such a rule.
 pub const WHY: &str = "a page must look the same in ten years and on a machine without a network, and tell nobody that it was opened";
 
-const FOLDER: &str = "crates/report/src/";
+const FOLDERS: [&str; 2] = ["crates/document/src/", "crates/report/src/"];
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// Names that look like addresses and are never fetched: SVG's, and those of the schemas of SARIF
 /// and speedscope.
@@ -20,10 +20,14 @@ const NAMES_ONLY: [&str; 3] = [
 /// Finds addresses.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in workspace.matching(FOLDER, "") {
-        let text = match path.ends_with(".rs") {
-            true => source::without_comments(text),
-            false => text.to_owned(),
+    let files = FOLDERS
+        .iter()
+        .flat_map(|folder| workspace.matching(folder, ""));
+    for (path, text) in files {
+        let text = if path.ends_with(".rs") {
+            source::without_comments(text)
+        } else {
+            text.to_owned()
         };
         for at in SCHEMES
             .iter()
@@ -60,7 +64,7 @@ mod tests {
                 "const A: &str =\n\"https://example.org/plot.js\";",
             ),
             (
-                "crates/report/src/c.css",
+                "crates/document/src/c.css",
                 "@import url(http://example.org);",
             ),
             (
@@ -73,8 +77,8 @@ mod tests {
             .map(|f| (f.file, f.line))
             .collect();
         let expected = [
+            ("crates/document/src/c.css".to_owned(), 1),
             ("crates/report/src/b.rs".to_owned(), 2),
-            ("crates/report/src/c.css".to_owned(), 1),
         ];
         assert_eq!(found, expected);
     }

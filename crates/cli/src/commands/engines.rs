@@ -199,9 +199,10 @@ impl BenchOptions {
 
     /// The measurements, and whether a trace was cut off or damaged.
     fn measure(&self, tick: &mut dyn FnMut(u64)) -> anyhow::Result<(Report, bool)> {
-        let (references, repetitions) = match self.quick {
-            true => (500_000, 1),
-            false => (self.references, self.repetitions),
+        let (references, repetitions) = if self.quick {
+            (500_000, 1)
+        } else {
+            (self.references, self.repetitions)
         };
         let mut race = Race::new(repetitions);
         race.simd = self.simd.unwrap_or(race.simd);
@@ -216,9 +217,10 @@ impl BenchOptions {
             report.long = Some(bench::long(&engine, references, race.simd, tick)?);
             return Ok((report, false));
         }
-        let streams = match self.stream.is_empty() {
-            true => YARDSTICK.to_vec(),
-            false => each_once(&self.stream),
+        let streams = if self.stream.is_empty() {
+            YARDSTICK.to_vec()
+        } else {
+            each_once(&self.stream)
         };
         for name in streams {
             if let Some(items) = bench::yardstick_items(name, references)? {
@@ -249,9 +251,10 @@ impl BenchOptions {
         if self.engine.is_empty() {
             return Ok(Contender::exact());
         }
-        let accesses: Vec<Option<u64>> = match self.chunk.is_empty() {
-            true => vec![None],
-            false => each_once(&self.chunk).into_iter().map(Some).collect(),
+        let accesses: Vec<Option<u64>> = if self.chunk.is_empty() {
+            vec![None]
+        } else {
+            each_once(&self.chunk).into_iter().map(Some).collect()
         };
         let chunks: Vec<EngineChunks> = accesses
             .into_iter()
@@ -261,9 +264,10 @@ impl BenchOptions {
                 blocks: self.blocks,
             })
             .collect();
-        let threads = match self.threads.is_empty() {
-            true => vec![NonZeroUsize::MIN],
-            false => each_once(&self.threads),
+        let threads = if self.threads.is_empty() {
+            vec![NonZeroUsize::MIN]
+        } else {
+            each_once(&self.threads)
         };
         let device = self.device.map_or(DeviceChoice::Auto, Into::into);
         let mut contenders = Vec::new();
@@ -303,7 +307,7 @@ impl BenchOptions {
             write_whole(path, shown_json(&report.json()).as_bytes(), self.force)?;
         }
         if let Some(path) = &self.svg {
-            let picture = reuselens_report::chart(&charts::panels(report));
+            let picture = reuselens_document::chart(&charts::panels(report));
             write_whole(path, picture.as_bytes(), self.force)?;
         }
         let mut out = stdout();
@@ -351,11 +355,12 @@ fn simd(text: &str) -> Result<Simd, String> {
     let names = Simd::ALL.map(Simd::name).join(", ");
     let found = Simd::ALL.into_iter().find(|simd| simd.name() == text);
     let simd = found.ok_or_else(|| format!("there is no '{text}'; take one of {names}"))?;
-    match simd.is_here() {
-        true => Ok(simd),
-        false => Err(format!(
+    if simd.is_here() {
+        Ok(simd)
+    } else {
+        Err(format!(
             "this processor has no {text}; take {} or less",
             Simd::best().name()
-        )),
+        ))
     }
 }

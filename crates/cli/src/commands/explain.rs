@@ -66,9 +66,10 @@ fn unknown(name: &str, plain: &str) -> String {
     let mut like: Vec<&FindingRule> = rules().filter(is_like).collect();
     like.sort_by_key(|rule| !is_near(rule));
     let like: Vec<&str> = like.iter().map(|rule| rule.name).collect();
-    let like = match like.is_empty() {
-        true => String::new(),
-        false => format!("; names like it: {}", like.join(", ")),
+    let like = if like.is_empty() {
+        String::new()
+    } else {
+        format!("; names like it: {}", like.join(", "))
     };
     format!("there is no rule '{name}'{like}; `reuselens explain` lists all")
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use reuselens::formats::survey;
 use reuselens::profile::Profile;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
-use reuselens_report::grouped;
+use reuselens_document::numbers::grouped;
 
 use crate::exit::{self, Outcome};
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
@@ -121,15 +121,16 @@ fn what(profile: &Profile) -> String {
     let accesses = counted(profile.histogram.accesses(), "access", "accesses");
     if let Some(limit) = profile.method.max_distance {
         return format!(
-            "{accesses}; distances of {} and more are not told apart",
+            "{accesses}; distances of {} and more are not measured",
             grouped(limit)
         );
     }
     let about = reuselens_report::about(&profile.method);
     let items = counted(profile.first_touches(), "distinct item", "distinct items");
-    let size = match profile.method.ids {
-        true => String::new(),
-        false => format!(" of {}", Bytes(profile.granularity.bytes())),
+    let size = if profile.method.ids {
+        String::new()
+    } else {
+        format!(" of {}", Bytes(profile.granularity.bytes()))
     };
     format!("{accesses} to {about}{items}{size}")
 }

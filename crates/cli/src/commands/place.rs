@@ -395,9 +395,10 @@ fn asked_cache(text: &str, profile: &Profile) -> Result<CacheSize, Usage> {
             Err(Usage(format!(
                 "--cache {text} is neither a size (1M, 512KiB) nor a cache of the profile's \
                  machine ({})",
-                match known.is_empty() {
-                    true => "none known".to_owned(),
-                    false => known.join(", "),
+                if known.is_empty() {
+                    "none known".to_owned()
+                } else {
+                    known.join(", ")
                 }
             )))
         }

@@ -74,9 +74,10 @@ impl Args {
     pub fn run(self) -> exit::Outcome {
         let is_cuda = is_cuda(&self.command, self.cuda.when(), self.show.quiet)?;
         refuse_unused(&self.typed, &self.command, is_cuda)?;
-        match is_cuda {
-            true => self.run_cuda(),
-            false => self.run_host(),
+        if is_cuda {
+            self.run_cuda()
+        } else {
+            self.run_host()
         }
     }
 
@@ -115,12 +116,11 @@ impl Args {
         if let Some(gpu) = gpu {
             return program.profile_on(gpu, &self.show, output, &self.cuda);
         }
-        match self.cuda.host {
-            false => program.profile(&self.show, output, &self.cuda),
-            true => {
-                let way = self.host_capture()?;
-                program.profile_with_host(&self.show, output, &self.cuda, way)
-            }
+        if self.cuda.host {
+            let way = self.host_capture()?;
+            program.profile_with_host(&self.show, output, &self.cuda, way)
+        } else {
+            program.profile(&self.show, output, &self.cuda)
         }
     }
 

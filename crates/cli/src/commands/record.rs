@@ -91,9 +91,10 @@ impl Args {
     pub fn run(self) -> Outcome {
         let is_cuda = is_cuda(&self.command, self.cuda.when(), self.quiet)?;
         refuse_unused(&self.typed, &self.command, is_cuda)?;
-        match is_cuda {
-            true => self.run_cuda(),
-            false => self.run_host(),
+        if is_cuda {
+            self.run_cuda()
+        } else {
+            self.run_host()
         }
     }
 

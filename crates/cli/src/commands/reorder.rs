@@ -58,9 +58,10 @@ impl Args {
             names.clone(),
         )?;
         let [before, after] = names;
-        let statements = match done.lines {
-            true => "runs of source lines",
-            false => "statements",
+        let statements = if done.lines {
+            "runs of source lines"
+        } else {
+            "statements"
         };
         self.show.say(&format!(
             "{} {statements}; every dependence between them is kept.\nNext: reuselens diff {before} {after} --html reordered.html",

@@ -83,9 +83,10 @@ impl Args {
 
 /// The exit code: the program's, unless pages are not as planned, or planned bytes were left out.
 fn code(run: &PlacedRun, verifies: bool) -> ExitCode {
-    match verifies && (run.is_misplaced() || run.left_out() > 0) {
-        true => ExitCode::from(LIMIT_BROKEN),
-        false => passed_on(run.status),
+    if verifies && (run.is_misplaced() || run.left_out() > 0) {
+        ExitCode::from(LIMIT_BROKEN)
+    } else {
+        passed_on(run.status)
     }
 }
 

@@ -106,9 +106,10 @@ impl Args {
 
 /// What the line about a part ends with.
 pub(super) fn remark(is_truncated: bool) -> String {
-    match is_truncated {
-        true => format!("  {}", reuselens_report::TRUNCATED),
-        false => String::new(),
+    if is_truncated {
+        format!("  {}", reuselens_report::TRUNCATED)
+    } else {
+        String::new()
     }
 }
 

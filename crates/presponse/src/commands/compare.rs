@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use reuselens_document::{Section, Table, TableColumn};
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{StoredGraph, VertexId};
 use reuselens_units::{counted, grouped};
@@ -18,12 +19,11 @@ use crate::answers::{Answers, Rules, SERIES};
 use crate::batches;
 use crate::differences::DifferenceWriter;
 use crate::exit::Outcome;
-use crate::page::{self, PageSection};
+use crate::page;
 use crate::peers::{self, PeerResult, QUESTIONS};
 use crate::progress::BatchMeter;
-use crate::say::{say, tell};
+use crate::say::{say, tell, text_table};
 use crate::summary::{RunSummary, latencies_json, nanoseconds};
-use crate::text_table::text_table;
 
 /// Run all rules, and other programs that are installed, on one stream
 #[derive(clap::Args, Debug)]
@@ -194,17 +194,14 @@ impl Args {
     fn report(&self, input: &ComparedInput, results: &[PeerResult]) -> Outcome {
         let ours = &results[0];
         let facts = self.facts(input);
-        let tables: Vec<(usize, Vec<Vec<String>>)> = (0..QUESTIONS.len())
-            .map(|at| (at, rows(at, ours, results)))
-            .collect();
+        let tables = (0..QUESTIONS.len()).map(|at| table(at, ours, results));
+        let tables: Vec<Table> = tables.collect();
         if self.out.talks() {
             for fact in &facts {
                 say!("{fact}")?;
             }
-            for (at, rows) in &tables {
-                let mut heads = HEADS;
-                heads[0] = QUESTIONS[*at];
-                say!("\n{}", text_table(&heads, rows))?;
+            for table in &tables {
+                say!("\n{}", text_table(table))?;
             }
         }
         self.out.write_json(|| {
@@ -212,12 +209,13 @@ impl Args {
             json!({"schema": "presponse-compare/1", "facts": facts, "results": results})
         })?;
         self.out.write_page(|| {
-            let sections = tables.into_iter().map(|(at, rows)| {
-                let heads = HEADS.map(str::to_owned).to_vec();
+            let sections = tables.into_iter().zip(QUESTIONS).enumerate();
+            let sections = sections.map(|(at, (table, question))| {
                 let explain = if at == 0 { EXPLAIN } else { "" };
-                PageSection::table(QUESTIONS[at], explain, heads, rows)
+                Section::new(question, question, explain).table(table)
             });
-            page::comparison(&facts, &sections.collect::<Vec<_>>())
+            let sections: Vec<Section> = sections.collect();
+            page::page("Exact answers, compared", &facts, &sections)
         })
     }
 
@@ -255,8 +253,8 @@ const EXPLAIN: &str = "The time from a batch to this answer, with the change of 
 ours” is how many times longer the p99 is than that of the first row. Answers are compared by sums \
 after the last batch; – is a program that did not get there in its time, or has no such sum.";
 
-/// The rows of a question: each program that has it.
-fn rows(question: usize, ours: &PeerResult, results: &[PeerResult]) -> Vec<Vec<String>> {
+/// The table of a question: a row for each program that has it.
+fn table(question: usize, ours: &PeerResult, results: &[PeerResult]) -> Table {
     let p99 = |result: &PeerResult| {
         let latencies = result.latencies[question].as_ref();
         latencies.map_or(0, |latencies| latencies.percentile(0.99))
@@ -275,7 +273,10 @@ fn rows(question: usize, ours: &PeerResult, results: &[PeerResult]) -> Vec<Vec<S
                 .to_owned(),
         ])
     };
-    results.iter().filter_map(row).collect()
+    let mut heads = HEADS;
+    heads[0] = QUESTIONS[question];
+    let rows = results.iter().filter_map(row);
+    Table::new(TableColumn::all(&heads, &[0]), rows)
 }
 
 /// A ratio with three digits.

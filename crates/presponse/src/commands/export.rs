@@ -98,9 +98,10 @@ impl Args {
     }
 
     fn write_stream<W: Write>(&self, out: W, stream: &Path) -> anyhow::Result<DifferenceWriter<W>> {
-        let kind = match self.directed {
-            true => EdgeKind::Directed,
-            false => EdgeKind::Undirected,
+        let kind = if self.directed {
+            EdgeKind::Directed
+        } else {
+            EdgeKind::Undirected
         };
         let options = StreamOptions {
             stream: stream.to_owned(),

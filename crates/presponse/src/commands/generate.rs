@@ -228,9 +228,10 @@ impl Args {
 }
 
 fn kind(directed: bool) -> EdgeKind {
-    match directed {
-        true => EdgeKind::Directed,
-        false => EdgeKind::Undirected,
+    if directed {
+        EdgeKind::Directed
+    } else {
+        EdgeKind::Undirected
     }
 }
 

@@ -35,9 +35,12 @@ impl Cli {
 /// The same command, whose options take `-5` as a value and report what they take instead. As an
 /// unknown option it would get a tip that does not help.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|arg| match arg.get_action().takes_values() {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
+    let command = command.mut_args(|arg| {
+        if arg.get_action().takes_values() {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
     });
     command.mut_subcommands(with_negative_numbers)
 }

@@ -19,7 +19,7 @@ use crate::device::{DEVICE_MEMORY, DeviceChoice, first_gpu};
 use crate::exit::Outcome;
 use crate::page;
 use crate::progress::BatchMeter;
-use crate::say::{say, tell};
+use crate::say::{say, tell, text_table};
 use crate::summary::{RunSummary, nanoseconds, totals_line};
 
 /// Apply a stream of changes to a graph, and show how long the answers took
@@ -195,7 +195,7 @@ impl Finished<'_> {
             say!("{fact}")?;
         }
         let summary = &self.summary;
-        say!("\n{}\n", summary.table())?;
+        say!("\n{}\n", text_table(&summary.table()))?;
         say!(
             "{} changes/s, {} together; {:.1} bytes per directed edge",
             grouped(summary.rate() as u64),

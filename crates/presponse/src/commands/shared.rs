@@ -121,9 +121,10 @@ pub struct ReadyGraph {
 impl GraphOptions {
     /// Whether edges have a direction.
     pub fn kind(&self) -> EdgeKind {
-        match self.directed {
-            true => EdgeKind::Directed,
-            false => EdgeKind::Undirected,
+        if self.directed {
+            EdgeKind::Directed
+        } else {
+            EdgeKind::Undirected
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use reuselens_document::{Table, TableColumn};
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_link_prediction::Scorecard;
@@ -14,15 +15,14 @@ use super::shared::{
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
-use crate::page::{self, PageSection};
+use crate::page;
 use crate::progress::BatchMeter;
-use crate::say::{say, tell};
+use crate::say::{say, tell, text_table};
 use crate::speculation::{
     DeletionAges, GateCounts, Insertions, PredictionQuality, SpeculationKind, SpeculationRun,
     TimedChange,
 };
 use crate::summary::{nanoseconds, signed_nanoseconds};
-use crate::text_table::text_table;
 
 /// Run a stream with each kind of work ahead of its batches, and show what that gains
 #[derive(clap::Args, Debug)]
@@ -57,12 +57,6 @@ pub struct Args {
 }
 
 /// How to read the table.
-const EXPLAIN: &str = "All rows have the same batches and the same exact answers. latency: from a \
-batch to its answers, corrections included. saved: mean latency of “off”, less that of the row. ahead: \
-changes that were made before their batch, and the share that had to be taken back. idle: p99 of the \
-time between batches that the work ahead needs. wasted: processor time per batch for what was taken \
-back or was no change. net: saved, less wasted. The oracle knows the next batch; nothing can gain more.";
-
 impl Args {
     /// Runs all kinds side by side, batch by batch, and reports.
     pub fn run(self) -> Outcome {
@@ -192,13 +186,14 @@ impl Args {
 
     fn report(&self, facts: &[String], found: &Findings) -> Outcome {
         let (runs, quality) = (&found.runs[..], found.quality.as_ref());
-        let rows: Vec<Vec<String>> = runs.iter().map(|run| row(run, &runs[0])).collect();
+        let rows = runs.iter().map(|run| row(run, &runs[0]));
+        let table = Table::new(TableColumn::all(&HEADS, &[0]), rows);
         if self.out.talks() {
             for fact in facts {
                 say!("{fact}")?;
             }
-            let table = text_table(&HEADS, &rows);
-            say!("\nLatency of a batch, and what work ahead costs\n{table}")?;
+            let text = text_table(&table);
+            say!("\nLatency of a batch, and what work ahead costs\n{text}")?;
             if let Some(hint) = &found.window {
                 say!("{hint}")?;
             }
@@ -221,11 +216,8 @@ impl Args {
             }
         }
         self.out.write_json(|| json(runs, quality))?;
-        self.out.write_page(|| {
-            let heads = HEADS.map(str::to_owned).to_vec();
-            let table = PageSection::table("What each kind gains", EXPLAIN, heads, rows);
-            page::speculation::page(facts, table, runs, quality)
-        })
+        self.out
+            .write_page(|| page::speculation::page(facts, table, runs, quality))
     }
 }
 
@@ -307,12 +299,12 @@ fn prediction_table(quality: &PredictionQuality) -> String {
         ]
     };
     let names = quality.names.iter().zip(&quality.totals);
-    let rows: Vec<_> = names.enumerate().map(row).collect();
     let heads = ["", "precision", "recall", "accuracy", "by period"];
+    let table = Table::new(TableColumn::all(&heads, &[0]), names.enumerate().map(row));
     format!(
         "Prediction of the last {}, in percent\n{}",
         counted(quality.periods.len() as u64, "period", "periods"),
-        text_table(&heads, &rows),
+        text_table(&table),
     )
 }
 

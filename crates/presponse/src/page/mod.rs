@@ -1,131 +1,79 @@
-//! Pages: single HTML files that fetch nothing, light and dark, narrow and wide. [`run`] is that of
-//! a run, [`speculation`] that of `presponse speculate`, [`comparison`] that of
-//! `presponse compare`.
+//! The sections of pages: [`run`] has those of a run, [`speculation`] those of
+//! `presponse speculate`.
 
-mod axis;
-mod chart;
 pub mod run;
 pub mod speculation;
 
-use std::fmt::Write as _;
+use reuselens_document::{ChartAxis, ChartLine, Growth, Panel, Unit, sheet};
 
-use chart::Chart;
-
-const STYLE: &str = include_str!("style.css");
-
-/// A part of a page.
-pub struct PageSection {
-    /// Its heading.
-    pub title: String,
-    /// How to read it: one paragraph, or nothing.
-    pub explain: String,
-    /// Heads of columns, and rows; the first column has words, the others numbers. May be empty.
-    pub table: (Vec<String>, Vec<Vec<String>>),
-    charts: Vec<Chart>,
-    /// Whether the other columns have words, too.
-    is_words: bool,
+/// Sections as a page.
+pub fn page(title: &str, facts: &[String], sections: &[reuselens_document::Section]) -> String {
+    sheet("presponse", title, facts, sections)
 }
 
-/// The page of a comparison: a table per question.
-pub fn comparison(facts: &[String], sections: &[PageSection]) -> String {
-    document("Exact answers, compared", facts, sections)
+/// What a picture over time shows.
+struct OverTime {
+    title: String,
+    /// What the values are, and how heights grow with them.
+    y: ChartAxis,
+    /// What is counted from left to right, and how many of it there are.
+    x: (&'static str, u64),
+    /// How the last value of a line is written in the legend.
+    shown: fn(f64) -> String,
 }
 
-impl PageSection {
-    /// A section that is a table.
-    pub fn table(title: &str, explain: &str, heads: Vec<String>, rows: Vec<Vec<String>>) -> Self {
-        Self {
+impl OverTime {
+    /// Values of the batches of a run.
+    fn of_batches(title: &str, batches: u64, y: ChartAxis, shown: fn(f64) -> String) -> Self {
+        OverTime {
             title: title.to_owned(),
-            explain: explain.to_owned(),
-            table: (heads, rows),
-            charts: Vec::new(),
-            is_words: false,
+            y,
+            x: ("batch", batches),
+            shown,
         }
     }
 
-    /// The same section, where all columns of the table have words.
-    pub fn of_words(self) -> Self {
-        Self {
-            is_words: true,
-            ..self
+    /// The picture of these lines, each a label and its values at equal steps. A value without a
+    /// place on the axis is a gap.
+    fn panel(self, lines: Vec<(&str, Vec<f64>)>) -> Panel {
+        let is_shown = |value: f64| match self.y.growth {
+            Growth::Logarithmic => value.is_finite() && value > 0.0,
+            Growth::Linear => value.is_finite(),
+        };
+        let line = |(label, values): (&str, Vec<f64>)| {
+            let last = values.iter().rev().find(|value| is_shown(**value));
+            let last = last.map_or_else(|| "none".to_owned(), |value| (self.shown)(*value));
+            let each = self.x.1 as f64 / values.len().max(1) as f64;
+            let times = (1..).map(|at| f64::from(at) * each);
+            let values = values.into_iter();
+            let values = values.map(|value| if is_shown(value) { value } else { f64::NAN });
+            ChartLine {
+                name: format!("{label}, last {last}"),
+                points: times.zip(values).collect(),
+                ..ChartLine::default()
+            }
+        };
+        Panel::Lines {
+            lines: lines.into_iter().map(line).collect(),
+            title: self.title,
+            x: ChartAxis::linear(self.x.0, Unit::Things),
+            y: self.y,
+            marks: Vec::new(),
         }
     }
 }
 
-fn document(title: &str, facts: &[String], sections: &[PageSection]) -> String {
-    let mut out = String::with_capacity(64 << 10);
-    let title = escape(title);
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title}</title><style>{STYLE}</style></head><body><div class=\"wrap\">\
-         <div class=\"brand\">presponse</div><h1>{title}</h1><ul class=\"facts\">"
-    );
-    for fact in facts {
-        let _ = write!(out, "<li>{}</li>", escape(fact));
+/// A count with few digits.
+fn plain(value: f64) -> String {
+    match value {
+        _ if value >= 10.0 => reuselens_units::grouped(value.round() as u64),
+        _ if value >= 1.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        _ => format!("{value:.3}").trim_end_matches('0').to_owned(),
     }
-    out.push_str("</ul>\n");
-    for section in sections {
-        let (title, explain) = (escape(&section.title), escape(&section.explain));
-        let _ = write!(out, "<section><h2>{title}</h2>");
-        if !explain.is_empty() {
-            let _ = write!(out, "<p class=\"explain\">{explain}</p>");
-        }
-        out.push_str("<div class=\"card\">");
-        table(&mut out, section);
-        for chart in &section.charts {
-            chart.write(&mut out);
-        }
-        out.push_str("</div></section>\n");
-    }
-    out.push_str("</div></body></html>");
-    out
 }
 
-fn table(out: &mut String, section: &PageSection) {
-    let (heads, rows) = &section.table;
-    if heads.is_empty() {
-        return;
-    }
-    let class = if section.is_words {
-        " class=\"words\""
-    } else {
-        ""
-    };
-    let _ = write!(out, "<div class=\"scroll\"><table{class}><thead><tr>");
-    for head in heads {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for row in rows {
-        out.push_str("<tr>");
-        for (at, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            let _ = match at {
-                0 => write!(out, "<th scope=\"row\">{cell}</th>"),
-                _ => {
-                    let head = heads.get(at).map_or_else(String::new, |head| escape(head));
-                    write!(out, "<td data-head=\"{head}\">{cell}</td>")
-                }
-            };
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-}
-
-/// Text as HTML shows it.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in reuselens_units::shown_lines(text).chars() {
-        match letter {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            letter => out.push(letter),
-        }
-    }
-    out
+/// A share from 0 to 1 as percent.
+fn percent(value: f64) -> String {
+    let text = format!("{:.1}", 100.0 * value);
+    format!("{} %", text.trim_end_matches(".0"))
 }

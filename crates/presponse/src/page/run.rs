@@ -1,10 +1,9 @@
 //! The page of `presponse run`.
 
-use reuselens_units::{counted, grouped};
+use reuselens_document::{ChartAxis, Section, Unit};
+use reuselens_units::counted;
 
-use super::axis::Scale;
-use super::chart::{self, Chart, Line};
-use super::{PageSection, document};
+use super::{OverTime, plain};
 use crate::answers::SERIES;
 use crate::latency::Latencies;
 use crate::summary::{RunSummary, RunWindow, nanoseconds};
@@ -13,48 +12,20 @@ use crate::timeline::Window;
 /// The page of a run.
 pub fn page(facts: &[String], summary: &RunSummary) -> String {
     let sections = [latencies(summary), over_time(summary), work(summary)];
-    document("Latency of exact answers", facts, &sections)
+    super::page("Latency of exact answers", facts, &sections)
 }
 
-const HEADS: [&str; 8] = [
-    "",
-    "p50",
-    "p99",
-    "p99.9",
-    "longest",
-    "unchanged",
-    "repaired",
-    "recomputed",
-];
-
-fn latencies(summary: &RunSummary) -> PageSection {
-    let rows = SERIES.iter().enumerate().map(|(at, name)| {
-        let series = &summary.latencies[at];
-        let mut row = vec![(*name).to_owned()];
-        let shares = [(0.5, 1), (0.99, 100), (0.999, 1000)];
-        row.extend(shares.map(|(share, least)| match series.count() >= least {
-            true => nanoseconds(series.percentile(share)),
-            false => "–".to_owned(),
-        }));
-        row.push(nanoseconds(series.max()));
-        let choices = at
-            .checked_sub(1)
-            .and_then(|answer| summary.choices.get(answer));
-        row.extend(match choices {
-            Some(choices) => choices.map(grouped),
-            None => std::array::from_fn(|_| String::new()),
-        });
-        row
-    });
-    PageSection::table(
+fn latencies(summary: &RunSummary) -> Section {
+    Section::new(
+        "latency",
         "Latency of a batch",
         "The time from a batch to its exact answer. p99 is the time that 99 of 100 batches do not \
          exceed. “graph” is the change of the stored edges, “all” is everything together. The last \
          columns count batches: those that could not change an answer, those after which it was \
-         repaired, and those after which it was computed again.",
-        HEADS.map(str::to_owned).to_vec(),
-        rows.collect(),
+         repaired, and those after which it was computed again; and the vertices whose answer had \
+         to be found again.",
     )
+    .table(summary.table())
 }
 
 /// A line of latencies, and what it shows of those of a window.
@@ -76,25 +47,23 @@ fn latency_lines(batches: u64) -> Vec<LatencyLine> {
     }
 }
 
-fn over_time(summary: &RunSummary) -> PageSection {
+fn over_time(summary: &RunSummary) -> Section {
     let windows = summary.timeline.windows();
     let each = windows.first().map_or(0, |window| window.batches);
     let lines = latency_lines(each);
-    let charts = SERIES.iter().enumerate().map(|(at, name)| {
+    let panel = |(at, name): (usize, &&str)| {
         let line = |(label, value): &LatencyLine| {
-            let values = windows
-                .iter()
-                .map(|window: &Window<RunWindow>| value(&window.sums.latencies[at]) as f64);
-            Line::new(label, values.collect())
+            let values = windows.iter();
+            let values =
+                values.map(|window: &Window<RunWindow>| value(&window.sums.latencies[at]) as f64);
+            (*label, values.collect())
         };
-        Chart {
-            title: (*name).to_owned(),
-            lines: lines.iter().map(line).collect(),
-            scale: Scale::Logarithmic,
-            shown: |value| nanoseconds(value as u64),
-            ends: chart::over_batches(summary.batches),
-        }
-    });
+        let y = ChartAxis::logarithmic("", Unit::Nanoseconds);
+        let picture =
+            OverTime::of_batches(name, summary.batches, y, |value| nanoseconds(value as u64));
+        picture.panel(lines.iter().map(line).collect())
+    };
+    let panels = SERIES.iter().enumerate().map(panel).collect();
     let windows = match each {
         0..=1 => "Each point is a batch.".to_owned(),
         _ => format!(
@@ -108,48 +77,33 @@ fn over_time(summary: &RunSummary) -> PageSection {
             },
         ),
     };
-    PageSection {
-        title: "Latency over time".to_owned(),
-        explain: format!(
-            "The batches in their order, from left to right. {windows} Heights are logarithmic: \
-             each line of the grid is ten times the one below. A line that rises means that \
-             batches become more expensive as the graph changes.",
-        ),
-        table: (Vec::new(), Vec::new()),
-        charts: charts.collect(),
-        is_words: false,
-    }
+    let explain = format!(
+        "The batches in their order, from left to right. {windows} Heights are logarithmic. A line \
+         that rises means that batches become more expensive as the graph changes."
+    );
+    Section::new("time", "Latency over time", explain).pictures(panels)
 }
 
-fn work(summary: &RunSummary) -> PageSection {
+fn work(summary: &RunSummary) -> Section {
     let windows = summary.timeline.windows();
     let lines = SERIES.iter().enumerate().take(SERIES.len() - 1);
     let lines = lines.map(|(at, name)| {
         let values = windows
             .iter()
             .map(|window| window.sums.affected[at] as f64 / window.batches as f64);
-        let label = match at {
-            0 => "changed edges",
-            _ => name,
-        };
-        Line::new(label, values.collect())
+        let label = if at == 0 { "changed edges" } else { name };
+        (label, values.collect())
     });
-    PageSection {
-        title: "Affected work".to_owned(),
-        explain: "Changed edges per batch, and vertices per batch whose answer had to be found \
-                  again. Where the lines of answers are far below the number of vertices, \
-                  repairing beats recomputing. A window without any affected vertex has no point."
-            .to_owned(),
-        table: (Vec::new(), Vec::new()),
-        charts: vec![Chart {
-            title: "per batch".to_owned(),
-            lines: lines.collect(),
-            scale: Scale::Logarithmic,
-            shown: chart::plain,
-            ends: chart::over_batches(summary.batches),
-        }],
-        is_words: false,
-    }
+    let y = ChartAxis::logarithmic("", Unit::Things);
+    let panel = OverTime::of_batches("per batch", summary.batches, y, plain);
+    Section::new(
+        "work",
+        "Affected work",
+        "Changed edges per batch, and vertices per batch whose answer had to be found again. Where \
+         the lines of answers are far below the number of vertices, repairing beats recomputing. A \
+         window without any affected vertex has no point.",
+    )
+    .pictures(vec![panel.panel(lines.collect())])
 }
 
 #[cfg(test)]
@@ -161,8 +115,8 @@ mod tests {
         let facts = ["<b> & \"c\"\u{1b}".to_owned()];
         let page = page(&facts, &RunSummary::default());
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
-        assert!(page.contains("<li>&lt;b&gt; &amp; &quot;c&quot;\\u{1b}</li>"));
-        assert!(!page.contains("http") && !page.contains("NaN") && !page.contains("inf"));
+        assert!(page.contains("<li>&lt;b&gt; &amp; &quot;c&quot;\u{fffd}</li>"));
+        assert!(!page.contains("http") && !page.contains("NaN") && !page.contains("\"inf"));
     }
 
     #[test]

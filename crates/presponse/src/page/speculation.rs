@@ -1,11 +1,10 @@
 //! The page of `presponse speculate`.
 
+use reuselens_document::{ChartAxis, Panel, Section, Table, TableColumn, Unit};
 use reuselens_link_prediction::{Accuracy, BatchQuality, Scorecard};
-use reuselens_units::{counted, grouped};
+use reuselens_units::counted;
 
-use super::axis::Scale;
-use super::chart::{self, Chart, Line};
-use super::{PageSection, document};
+use super::{OverTime, percent};
 use crate::speculation::{
     KINDS, KNOWN, NODE2VEC, PredictionQuality, RETRAIN_BELOW, SpeculationKind, SpeculationRun,
     SpeculationWindow,
@@ -13,23 +12,34 @@ use crate::speculation::{
 use crate::summary::signed_nanoseconds;
 use crate::timeline::Window;
 
+/// How to read the table of the runs.
+const GAINS: &str = "All rows have the same batches and the same exact answers. latency: from a \
+batch to its answers, corrections included. saved: mean latency of “off”, less that of the row. ahead: \
+changes that were made before their batch, and the share that had to be taken back. idle: p99 of the \
+time between batches that the work ahead needs. wasted: processor time per batch for what was taken \
+back or was no change. net: saved, less wasted. The oracle knows the next batch; nothing can gain more.";
+
+/// What a line shows: its label, and its values.
+type Line = (&'static str, Vec<f64>);
+
 /// The page. `table` compares the runs, of which the first does nothing ahead.
 pub fn page(
     facts: &[String],
-    table: PageSection,
+    table: Table,
     runs: &[SpeculationRun],
     quality: Option<&PredictionQuality>,
 ) -> String {
-    let mut sections = vec![table, kinds(), net_benefit(runs)];
+    let gains = Section::new("gains", "What each kind gains", GAINS).table(table);
+    let mut sections = vec![gains, kinds(), net_benefit(runs)];
     sections.extend(decisions(runs));
     if let Some(quality) = quality {
         sections.push(accuracy(quality));
         sections.push(batches(quality));
     }
-    document("Working ahead of batches", facts, &sections)
+    super::page("Working ahead of batches", facts, &sections)
 }
 
-fn kinds() -> PageSection {
+fn kinds() -> Section {
     let rows = [
         (
             SpeculationKind::Expiries,
@@ -60,7 +70,8 @@ fn kinds() -> PageSection {
     let rows =
         rows.map(|(kind, does, right)| [kind.name(), does, right].map(str::to_owned).to_vec());
     let heads = ["", "before a batch comes, it", "right"];
-    PageSection::table(
+    Section::new(
+        "kinds",
         "Kinds of work ahead, and their gates",
         "Work ahead changes the answers themselves. When the batch comes, what it does not ask for \
          is taken back together with the batch, by one repair, so answers after a batch are exact. \
@@ -69,63 +80,52 @@ fn kinds() -> PageSection {
          while that is a gain. Both choices are tried for 8 batches at first; the worse one is \
          tried again after 16 batches, and after twice as many each time that changes nothing, up \
          to 256.",
-        heads.map(str::to_owned).to_vec(),
-        rows.to_vec(),
     )
-    .of_words()
+    .table(Table::new(TableColumn::all(&heads, &[0, 1, 2]), rows))
 }
 
 /// A value of each window of a run.
 fn line(
-    label: &str,
+    label: &'static str,
     run: &SpeculationRun,
     value: impl Fn(&Window<SpeculationWindow>) -> f64,
 ) -> Line {
     let windows = run.timeline.windows().iter();
-    Line::new(label, windows.map(value).collect())
+    (label, windows.map(value).collect())
 }
 
-fn net_benefit(runs: &[SpeculationRun]) -> PageSection {
+fn net_benefit(runs: &[SpeculationRun]) -> Section {
     let off = &runs[0];
     let mean =
         |window: &Window<SpeculationWindow>| window.sums.latency as f64 / window.batches as f64;
     let without: Vec<f64> = off.timeline.windows().iter().map(mean).collect();
-    let charts = runs[1..].iter().map(|run| {
-        let saved = line("saved", run, mean);
-        let saved: Vec<f64> = without
-            .iter()
-            .zip(&saved.values)
-            .map(|(one, other)| one - other)
-            .collect();
-        let wasted = line("wasted", run, |window| {
+    let panels = runs[1..].iter().map(|run| {
+        let (_, with) = line("", run, mean);
+        let pairs = without.iter().zip(&with);
+        let saved: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
+        let (_, wasted) = line("", run, |window| {
             window.sums.wasted as f64 / window.batches as f64
         });
-        let net = saved
-            .iter()
-            .zip(&wasted.values)
-            .map(|(saved, wasted)| saved - wasted);
-        Chart {
-            title: run.kind().name().to_owned(),
-            lines: vec![Line::new("net", net.collect()), Line::new("saved", saved)],
-            scale: Scale::Linear,
-            shown: |value| signed_nanoseconds(value.round() as i64),
-            ends: chart::over_batches(run.latency.count()),
-        }
+        let net = saved.iter().zip(&wasted);
+        let net = net.map(|(saved, wasted)| saved - wasted).collect();
+        let y = ChartAxis::linear("", Unit::Nanoseconds);
+        let picture = OverTime::of_batches(run.kind().name(), run.latency.count(), y, |value| {
+            signed_nanoseconds(value.round() as i64)
+        });
+        picture.panel(vec![("net", net), ("saved", saved)])
     });
-    PageSection {
-        title: "Net benefit over time".to_owned(),
-        explain: "“Saved” is the mean latency of a batch without work ahead, less that with it, \
-                  and “net” is that less the processor time that was wasted. Below 0, the work \
-                  costs more than it gains. Each chart has a scale of its own."
-            .to_owned(),
-        table: (Vec::new(), Vec::new()),
-        charts: charts.collect(),
-        is_words: false,
-    }
+    Section::new(
+        "benefit",
+        "Net benefit over time",
+        "“Saved” is the mean latency of a batch without work ahead, less that with it, and “net” is \
+         that less the processor time that was wasted. Below 0, the work costs more than it gains. \
+         Each chart has a scale of its own.",
+    )
+    .pictures(panels.collect())
 }
 
 /// What gates decided, and what was wrong.
-fn decisions(runs: &[SpeculationRun]) -> Option<PageSection> {
+fn decisions(runs: &[SpeculationRun]) -> Option<Section> {
     let gated = runs
         .iter()
         .find(|run| run.kind() == SpeculationKind::Gated)?;
@@ -146,46 +146,42 @@ fn decisions(runs: &[SpeculationRun]) -> Option<PageSection> {
             window.sums.taken_back as f64 / window.sums.ahead as f64
         })
     });
-    let chart = |title: &str, lines: Vec<Line>| Chart {
-        title: title.to_owned(),
-        lines,
-        scale: Scale::Linear,
-        shown: chart::percent,
-        ends: chart::over_batches(gated.latency.count()),
+    let panel = |title: &str, lines: Vec<Line>| {
+        let y = ChartAxis::linear("", Unit::Share);
+        OverTime::of_batches(title, gated.latency.count(), y, percent).panel(lines)
     };
-    Some(PageSection {
-        title: "Gates and mistakes".to_owned(),
-        explain: "Above: the share of batches before which each gate of the row “gated” let its \
-                  kind work. A kind that loses shows as short tries. Below: the share of the \
-                  changes made ahead that had to be taken back."
-            .to_owned(),
-        table: (Vec::new(), Vec::new()),
-        charts: vec![
-            chart("batches with work", gates.collect()),
-            chart("taken back", wrong.collect()),
-        ],
-        is_words: false,
-    })
+    let panels = vec![
+        panel("batches with work", gates.collect()),
+        panel("taken back", wrong.collect()),
+    ];
+    let section = Section::new(
+        "gates",
+        "Gates and mistakes",
+        "Above: the share of batches before which each gate of the row “gated” let its kind work. A \
+         kind that loses shows as short tries. Below: the share of the changes made ahead that had \
+         to be taken back.",
+    );
+    Some(section.pictures(panels))
 }
 
 fn share(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{:.1} %", 100.0 * value))
 }
 
-/// A chart over the periods of a prediction.
-fn over_periods(title: &str, quality: &PredictionQuality, lines: Vec<Line>) -> Chart {
-    Chart {
+/// A picture over the periods of a prediction.
+fn over_periods(title: &str, quality: &PredictionQuality, lines: Vec<Line>) -> Panel {
+    let picture = OverTime {
         title: title.to_owned(),
-        lines,
-        scale: Scale::Linear,
-        shown: chart::percent,
-        ends: ["period 1".to_owned(), grouped(quality.periods.len() as u64)],
-    }
+        y: ChartAxis::linear("", Unit::Share),
+        x: ("period", quality.periods.len() as u64),
+        shown: percent,
+    };
+    picture.panel(lines)
 }
 
 /// A value of each period of a predictor; where there is none, no point.
 fn of_periods(
-    label: &str,
+    label: &'static str,
     quality: &PredictionQuality,
     name: &str,
     value: impl Fn(&Scorecard) -> Option<f64>,
@@ -193,10 +189,10 @@ fn of_periods(
     let at = quality.names.iter().position(|it| it == name)?;
     let values = quality.periods.iter();
     let values = values.map(|cards| value(&cards[at]).unwrap_or(f64::NAN));
-    Some(Line::new(label, values.collect()))
+    Some((label, values.collect()))
 }
 
-fn accuracy(quality: &PredictionQuality) -> PageSection {
+fn accuracy(quality: &PredictionQuality) -> Section {
     let [once, again] = NODE2VEC;
     let random = |card: &Scorecard| card.random.share();
     let lines = [
@@ -209,31 +205,27 @@ fn accuracy(quality: &PredictionQuality) -> PageSection {
     let trained: u64 = trained.map(|(_, card)| card.retrainings).sum();
     let periods = counted(quality.periods.len() as u64, "period", "periods");
     let title = "node2vec against as many random pairs";
-    PageSection {
-        title: "Can the next edges be predicted? Accuracy over time".to_owned(),
-        explain: format!(
-            "Predictors know the first {:.0} % of the insertions. The rest is {periods} of {}. \
-             Accuracy is the share of pairs that were classified rightly, half of them insertions \
-             and half random pairs that are no edges; 50 % is a coin. The published predictor \
-             (node2vec, products of vectors, a linear SVM) is trained once, or anew after a period \
-             below {:.0} %, which happened {}. The product of degrees is the simplest predictor \
-             of all.",
-            100.0 * KNOWN,
-            counted(quality.length as u64, "insertion", "insertions"),
-            100.0 * RETRAIN_BELOW,
-            counted(trained, "time", "times"),
-        ),
-        table: (Vec::new(), Vec::new()),
-        charts: vec![over_periods(
-            title,
-            quality,
-            lines.into_iter().flatten().collect(),
-        )],
-        is_words: false,
-    }
+    let explain = format!(
+        "Predictors know the first {:.0} % of the insertions. The rest is {periods} of {}. Accuracy \
+         is the share of pairs that were classified rightly, half of them insertions and half random \
+         pairs that are no edges; 50 % is a coin. The published predictor (node2vec, products of \
+         vectors, a linear SVM) is trained once, or anew after a period below {:.0} %, which \
+         happened {}. The product of degrees is the simplest predictor of all.",
+        100.0 * KNOWN,
+        counted(quality.length as u64, "insertion", "insertions"),
+        100.0 * RETRAIN_BELOW,
+        counted(trained, "time", "times"),
+    );
+    let lines = lines.into_iter().flatten().collect();
+    Section::new(
+        "accuracy",
+        "Can the next edges be predicted? Accuracy over time",
+        explain,
+    )
+    .pictures(vec![over_periods(title, quality, lines)])
 }
 
-fn batches(quality: &PredictionQuality) -> PageSection {
+fn batches(quality: &PredictionQuality) -> Section {
     let both = |quality: BatchQuality| [share(quality.precision()), share(quality.recall())];
     let accuracy = |accuracy: &Accuracy| share(accuracy.share());
     let rows = quality
@@ -264,23 +256,23 @@ fn batches(quality: &PredictionQuality) -> PageSection {
             .filter_map(|name| of_periods(name, quality, name, value));
         lines.collect()
     };
-    let charts = vec![
+    let panels = vec![
         over_periods("precision", quality, lines(|card| card.all.precision())),
         over_periods("recall", quality, lines(|card| card.all.recall())),
     ];
-    PageSection {
-        title: "Precision and recall of predicted batches".to_owned(),
-        explain: format!(
-            "As many pairs are predicted for a period as the one before had. Precision is the \
-             share of them that came, recall the share of what came that was predicted. {} of the \
-             pairs were never seen before; only these change a simple graph, and a wrong one costs \
-             an insertion and a deletion. “Same ends” classifies against pairs of the same \
-             vertices: what remains of an accuracy there is knowledge of edges, not of active \
-             vertices.",
-            share(quality.novelty.unseen_share()),
-        ),
-        table: (heads.map(str::to_owned).to_vec(), rows.collect()),
-        charts,
-        is_words: false,
-    }
+    let explain = format!(
+        "As many pairs are predicted for a period as the one before had. Precision is the share of \
+         them that came, recall the share of what came that was predicted. {} of the pairs were \
+         never seen before; only these change a simple graph, and a wrong one costs an insertion and \
+         a deletion. “Same ends” classifies against pairs of the same vertices: what remains of an \
+         accuracy there is knowledge of edges, not of active vertices.",
+        share(quality.novelty.unseen_share()),
+    );
+    Section::new(
+        "batches",
+        "Precision and recall of predicted batches",
+        explain,
+    )
+    .table(Table::new(TableColumn::all(&heads, &[0]), rows))
+    .pictures(panels)
 }

@@ -202,9 +202,10 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, LineE
     };
     read.map_err(|_| LineError::Closed)?;
     if line.last() != Some(&b'\n') {
-        return match line.len() > MAX_REQUEST {
-            true => Err(LineError::TooLong),
-            false => Ok(false),
+        return if line.len() > MAX_REQUEST {
+            Err(LineError::TooLong)
+        } else {
+            Ok(false)
         };
     }
     let length = line.trim_ascii_end().len();

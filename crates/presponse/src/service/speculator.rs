@@ -80,9 +80,10 @@ impl Speculator {
             });
         }
         let had_time = self.work.had_time();
-        let waited = match had_time {
-            true => self.ended.saturating_duration_since(begun),
-            false => Duration::ZERO,
+        let waited = if had_time {
+            self.ended.saturating_duration_since(begun)
+        } else {
+            Duration::ZERO
         };
         // The wait is part of what the work costs, so the gates must see it.
         step.latency += waited;

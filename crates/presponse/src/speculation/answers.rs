@@ -93,15 +93,14 @@ impl SpeculativeAnswers {
         let start = Instant::now();
         let ahead = std::mem::take(&mut self.ahead);
         let wrong = unconfirmed(&ahead, batch);
-        let mut step = match wrong.is_empty() {
-            true => self.answers.apply(batch, vertices),
-            false => {
-                let deletions = wrong.inserted.iter().copied().map(EdgeChange::Delete);
-                let insertions = wrong.deleted.iter().copied().map(EdgeChange::Insert);
-                let batch = batch.iter().copied();
-                let changes: Vec<_> = deletions.chain(insertions).chain(batch).collect();
-                self.answers.apply(&changes, vertices)
-            }
+        let mut step = if wrong.is_empty() {
+            self.answers.apply(batch, vertices)
+        } else {
+            let deletions = wrong.inserted.iter().copied().map(EdgeChange::Delete);
+            let insertions = wrong.deleted.iter().copied().map(EdgeChange::Insert);
+            let batch = batch.iter().copied();
+            let changes: Vec<_> = deletions.chain(insertions).chain(batch).collect();
+            self.answers.apply(&changes, vertices)
         };
         let latency = start.elapsed();
         let counts = SpeculationCounts::of(&ahead);
@@ -158,9 +157,10 @@ mod tests {
     fn change() -> impl Strategy<Value = EdgeChange> {
         (any::<bool>(), 0..VERTICES, 0..VERTICES).prop_map(|(inserts, u, v)| {
             let edge = Edge::new(EdgeKind::Undirected, u, v);
-            match inserts {
-                true => EdgeChange::Insert(edge),
-                false => EdgeChange::Delete(edge),
+            if inserts {
+                EdgeChange::Insert(edge)
+            } else {
+                EdgeChange::Delete(edge)
             }
         })
     }

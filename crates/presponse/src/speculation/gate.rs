@@ -64,9 +64,10 @@ impl NetBenefitGate {
 
     /// Decides whether the work is done before the next batch.
     pub fn decide(&mut self) -> bool {
-        self.is_on = match self.batches < 2 * TRY {
-            true => (self.batches + self.phase).is_multiple_of(2),
-            false => self.gains() != (self.batches >= self.next_try),
+        self.is_on = if self.batches < 2 * TRY {
+            (self.batches + self.phase).is_multiple_of(2)
+        } else {
+            self.gains() != (self.batches >= self.next_try)
         };
         self.is_on
     }
@@ -155,10 +156,12 @@ mod tests {
             let is_late = batch >= 2000;
             let is_on = gate.decide();
             opened[usize::from(is_late)] += u32::from(is_on);
-            let latency = match is_on {
-                true if is_late => 50,
-                true => 200,
-                false => 100,
+            let latency = if !is_on {
+                100
+            } else if is_late {
+                50
+            } else {
+                200
             };
             gate.learn(Duration::from_micros(latency), Duration::ZERO);
         }

@@ -81,9 +81,10 @@ pub mod failing {
     }
 
     pub fn sync_file(file: &File) -> io::Result<()> {
-        match NEXT.take() {
-            true => Err(io::Error::other("this sync fails")),
-            false => file.sync_data(),
+        if NEXT.take() {
+            Err(io::Error::other("this sync fails"))
+        } else {
+            file.sync_data()
         }
     }
 }
@@ -199,9 +200,10 @@ impl UpdateLog {
             SyncPolicy::Every(time) => self.synced.elapsed() >= time,
             SyncPolicy::Never => false,
         };
-        match is_due && self.is_dirty {
-            true => self.sync_now(),
-            false => Ok(()),
+        if is_due && self.is_dirty {
+            self.sync_now()
+        } else {
+            Ok(())
         }
     }
 
@@ -379,9 +381,10 @@ fn read_record(
     }
     payload.resize(length as usize, 0);
     input.read_exact(payload)?;
-    Ok(match checksum(length, payload) == crc {
-        true => decode(payload, changes),
-        false => None,
+    Ok(if checksum(length, payload) == crc {
+        decode(payload, changes)
+    } else {
+        None
     })
 }
 

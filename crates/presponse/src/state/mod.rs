@@ -205,10 +205,12 @@ fn read(
     let (mut logs, mut headless) = (Vec::new(), 0);
     for (_, path) in all {
         // The head is written first: without it, there is no batch.
-        match is_log(&path) {
-            true if has_head(&path)? => logs.push(path),
-            true => headless += length_of(&path)?,
-            false => {}
+        if is_log(&path) {
+            if has_head(&path)? {
+                logs.push(path)
+            } else {
+                headless += length_of(&path)?
+            }
         }
     }
     if recovered.snapshot.is_none()

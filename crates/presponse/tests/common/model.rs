@@ -36,9 +36,10 @@ impl Model {
                 }
             }
             let edge = (u.min(v), u.max(v));
-            match inserts && u != v {
-                true => self.edges.insert(edge),
-                false => self.edges.remove(&edge),
+            if inserts && u != v {
+                self.edges.insert(edge)
+            } else {
+                self.edges.remove(&edge)
             };
         }
     }

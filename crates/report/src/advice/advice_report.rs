@@ -2,11 +2,11 @@
 
 use reuselens_advice::Finding;
 use reuselens_advisor::{MissAdvice, NextStep, Unknown, repeat_command};
+use reuselens_document::numbers::count;
 use reuselens_profile::Profile;
 use reuselens_units::{counted, percent};
 
 use crate::gpu::STOPPED;
-use crate::numbers::count;
 use crate::{GpuFindings, GpuRun, ShownProfile, StoppedKernel, caches};
 
 /// Findings of a program or of a GPU run, with what was run and what is not known.

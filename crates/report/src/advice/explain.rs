@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use reuselens_advice::FindingRule;
-
-use crate::text::{Paint, TextStyle, heading, wrap};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
 
 /// A rule as text for a terminal: when it applies, why that is bad, an example before and after,
 /// when it can be wrong, and where it is from. Ends with a line break.

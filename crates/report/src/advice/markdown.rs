@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use reuselens_document::markdown::{code, code_in_cell, plain, prose};
+
 use super::review::review_place;
 use super::{AdviceReport, cost};
-use crate::markdown::{code, code_in_cell, plain, prose};
 
 /// The costliest findings, `most` of them, as a table in Markdown (GitHub's), then what each is
 /// seen by and what to change, and what is not known. Paths below `root`, an absolute path of a

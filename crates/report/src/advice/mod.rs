@@ -14,8 +14,7 @@ mod text;
 use std::collections::BTreeSet;
 
 use reuselens_advice::{Cost, Finding, SourcePlace};
-
-use crate::numbers::{count, ratio_percent};
+use reuselens_document::numbers::{count, ratio_percent};
 
 pub use advice_report::AdviceReport;
 pub use explain::{explain_text, rules_text};

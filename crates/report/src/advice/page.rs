@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use reuselens_advice::{Finding, capitalised};
 use reuselens_advisor::Unknown;
+use reuselens_document::html::{escape, page, with_code};
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
-use crate::html::{escape, page, with_code};
 
 /// Findings that are shown at most.
 const FINDINGS: usize = 50;
@@ -33,7 +33,7 @@ pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
             escape(&report.cache().unwrap_or_default())
         ),
     };
-    page::picture(out, "advice", "What to change", &explain, |out| {
+    page::card(out, "advice", "What to change", &explain, |out| {
         if is_empty {
             let _ = write!(out, "<p>{}.</p>", capitalised(&report.nothing_found()));
         }

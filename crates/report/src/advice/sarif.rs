@@ -135,9 +135,10 @@ fn location(finding: &Finding, root: Option<&str>) -> Option<Value> {
 
 /// A path as a URI (3.4.4): absolute ones are of this machine, others are relative.
 fn uri(path: &str) -> String {
-    let mut uri = match path.starts_with('/') {
-        true => "file://".to_owned(),
-        false => String::new(),
+    let mut uri = if path.starts_with('/') {
+        "file://".to_owned()
+    } else {
+        String::new()
     };
     for byte in path.bytes() {
         match byte {

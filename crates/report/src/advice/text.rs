@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use reuselens_advice::{Finding, capitalised};
 use reuselens_advisor::Unknown;
+use reuselens_document::numbers::count;
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::gpu::STOPPED_HEADING;
-use crate::numbers::count;
-use crate::text::{Paint, TextStyle, heading, wrap};
 
 /// Findings that a summary of a profile shows, and stopped kernels that come before findings.
 const FIRST: usize = 3;

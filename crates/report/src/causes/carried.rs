@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::{Section, Table, TableColumn};
 use reuselens_locality::total;
 use reuselens_profile::{CarriedReuse, Carrier};
 
-use super::cause_table::{CauseNames, CauseTable, noticeable};
+use super::cause_rows::{CauseNames, noticeable};
 use crate::caches;
-use crate::numbers::{count, percent};
 
 /// Reuses that miss, of one pair of lines and one object, with one carrier.
 #[derive(Clone, Debug)]
@@ -90,7 +91,7 @@ fn row(names: &CauseNames<'_>, reuse: &CarriedReuse) -> CarriedRow {
 }
 
 /// The reuses as a table.
-pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+pub(super) fn section(names: &CauseNames<'_>) -> Section {
     let rows = rows(names);
     let all = total(rows.iter().map(|row| row.misses));
     let (rows, small) = noticeable(rows, |row| row.misses);
@@ -108,15 +109,20 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
             row.carrier.clone(),
         ]
     };
-    CauseTable {
-        title: "What carries the reuses that miss",
-        explain: "From the access before to the one that misses, the data, and the innermost loop \
+    let heads = [
+        "misses",
+        "share",
+        "between",
+        "access → next access",
+        "data",
+        "carried by",
+    ];
+    let mut table = Table::new(TableColumn::all(&heads, &[3, 4, 5]), rows.iter().map(cells));
+    table.small = small;
+    let title = "What carries the reuses that miss";
+    let explain = "From the access before to the one that misses, the data, and the innermost loop \
                   or call that both are in: the reuse happens from one of its iterations to a \
                   later one, or from one call that it makes to another. Between is the mean size \
-                  of the other data that was accessed meanwhile.",
-        numbers: &["misses", "share", "between"],
-        words: &["access → next access", "data", "carried by"],
-        rows: rows.iter().map(cells).collect(),
-        small,
-    }
+                  of the other data that was accessed meanwhile.";
+    Section::new("carried", title, explain).table(table)
 }

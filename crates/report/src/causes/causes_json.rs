@@ -6,7 +6,7 @@ use reuselens_profile::{CellCauses, Profile, SetCache};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::cause_table::CauseNames;
+use super::cause_rows::CauseNames;
 use super::sharing::SharedPlace;
 use super::{carried, lines, phases, sets, sharing};
 

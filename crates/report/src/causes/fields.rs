@@ -1,11 +1,12 @@
 //! The objects whose accesses are broken down by field, with the rows of their tables. Text, page
 //! and JSON have them in common.
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::total;
 use reuselens_profile::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin};
 
 use super::lines;
-use crate::numbers::{count, percent};
 
 /// The fields of an object.
 pub(super) struct ObjectFields<'a> {
@@ -64,9 +65,24 @@ impl ObjectFields<'_> {
         }
     }
 
-    /// The numbers of a row, as [`HEADS`] has them.
-    pub fn numbers(&self, field: &FieldUse) -> [String; 6] {
-        [
+    /// These fields as a table.
+    pub fn table<'f>(&self, fields: impl IntoIterator<Item = &'f FieldUse>) -> Table {
+        let numbers = [
+            "misses",
+            "accesses",
+            "bytes brought",
+            "used",
+            "offset",
+            "bytes",
+        ];
+        let mut columns = TableColumn::all(&numbers, &[]);
+        columns.push(TableColumn::words("field"));
+        columns.push(TableColumn::words("type").on_pages_only());
+        Table::new(columns, fields.into_iter().map(|field| self.cells(field)))
+    }
+
+    fn cells(&self, field: &FieldUse) -> Vec<String> {
+        vec![
             count(field.misses),
             count(field.accesses),
             count(field.brought),
@@ -76,11 +92,13 @@ impl ObjectFields<'_> {
             },
             field.field.offset.to_string(),
             field.field.bytes.to_string(),
+            self.name(field).to_owned(),
+            field.field.type_name.clone(),
         ]
     }
 
     /// The name of a row.
-    pub fn name<'f>(&self, field: &'f FieldUse) -> &'f str {
+    fn name<'f>(&self, field: &'f FieldUse) -> &'f str {
         match (field.field.name.as_str(), self.layout) {
             ("", Some(layout)) if !layout.fields.is_empty() => "(padding)",
             ("", _) => "(no name)",
@@ -88,16 +106,6 @@ impl ObjectFields<'_> {
         }
     }
 }
-
-/// The columns of numbers of a field.
-pub(super) const HEADS: [&str; 6] = [
-    "misses",
-    "accesses",
-    "bytes brought",
-    "used",
-    "offset",
-    "bytes",
-];
 
 /// The explanation of the rows of objects of unknown type.
 pub(super) const UNKNOWN_TYPE: &str = "The debug information has no type for these data, or there is none (compile with -g): rows are \

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use reuselens_profile::{FieldUse, Profile};
+use reuselens_document::html::escape;
+use reuselens_document::numbers::count;
+use reuselens_profile::Profile;
 
-use super::fields::{self, HEADS, ObjectFields, UNKNOWN_TYPE};
-use crate::html::{escape, table};
-use crate::numbers::count;
+use super::fields::{self, ObjectFields, UNKNOWN_TYPE};
 use crate::words;
 
 /// Objects that are shown.
@@ -47,15 +47,7 @@ fn write_object(out: &mut String, object: &ObjectFields<'_>, is_open: bool) {
     if object.layout.is_none() {
         let _ = write!(out, "<p class=\"soft\">{UNKNOWN_TYPE}</p>");
     }
-    let heads = ["field", "type"]
-        .into_iter()
-        .chain(HEADS)
-        .map(str::to_owned);
-    let row = |field: &FieldUse| {
-        let words = [object.name(field).to_owned(), field.field.type_name.clone()];
-        words.into_iter().chain(object.numbers(field)).collect()
-    };
-    let rows: Vec<Vec<String>> = object.fields.iter().take(FIELDS).map(row).collect();
-    table(out, &(heads.collect(), rows), &[0, 1]);
+    let fields = object.fields.iter().take(FIELDS);
+    object.table(fields).write_html(out);
     out.push_str("</details>");
 }

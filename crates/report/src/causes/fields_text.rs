@@ -1,9 +1,9 @@
 //! Fields of objects in a summary.
 
+use reuselens_document::terminal::{Paint, heading, wrap};
 use reuselens_profile::{FieldUse, Profile};
 
-use super::fields::{self, HEADS, ObjectFields, UNKNOWN_TYPE};
-use crate::text::{Paint, TextColumn, heading, rows, wrap};
+use super::fields::{self, ObjectFields, UNKNOWN_TYPE};
 use crate::words;
 
 /// Objects that are shown.
@@ -33,20 +33,12 @@ fn write_object(out: &mut String, object: &ObjectFields<'_>, width: usize, paint
         width,
         paint,
     );
-    let columns = HEADS.map(TextColumn::right).into_iter();
-    let columns: Vec<TextColumn> = columns.chain([TextColumn::left("field")]).collect();
-    let row = |field: &&FieldUse| {
-        let mut row = object.numbers(field).to_vec();
-        row.push(object.name(field).to_owned());
-        row
-    };
     let mut shown: Vec<&FieldUse> = object.fields.iter().collect();
     shown.sort_by_key(|field| std::cmp::Reverse((field.misses, field.accesses)));
     let others = shown.len().saturating_sub(FIELDS);
     shown.truncate(FIELDS);
     shown.sort_by_key(|field| field.field.offset);
-    let cells: Vec<Vec<String>> = shown.iter().map(row).collect();
-    rows(out, &columns, &cells, width, paint);
+    object.table(shown).write_text(out, width, paint);
     if others > 0 {
         out.push_str(&format!("  {others} other fields\n"));
     }

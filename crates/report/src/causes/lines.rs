@@ -1,11 +1,13 @@
 //! The rows of the tables about lines: how many of the bytes that misses bring in are used, of all
-//! data and of each object. Text, page and JSON have them in common.
+//! data and of each object. Text, page and JSON have them
+//! in common.
 
 use std::collections::BTreeMap;
 
+use reuselens_document::numbers::{count, ratio_percent};
+use reuselens_document::{Section, Table, TableColumn};
 use reuselens_profile::{Causes, CellCauses, Profile, SampledUse};
 
-use crate::numbers::{count, ratio_percent};
 use crate::words;
 
 /// The fills of an object.
@@ -35,8 +37,8 @@ impl ObjectLines<'_> {
         (bound < 1.0).then_some(bound)
     }
 
-    /// The numbers of a row, as [`HEADS`] has them.
-    pub fn numbers(&self) -> [String; 3] {
+    /// The numbers of a row.
+    fn numbers(&self) -> [String; 3] {
         let share = ratio_percent(self.utilisation());
         let used = match (self.sampled, self.bound()) {
             (None, _) => share,
@@ -55,14 +57,27 @@ impl ObjectLines<'_> {
     }
 }
 
-/// The columns of numbers of an object.
-pub(super) const HEADS: [&str; 3] = ["misses", "bytes brought", "used"];
-
-/// What the table is about, as a heading.
-pub(super) const TITLE: &str = "Bytes used of the lines that misses bring in";
+const EXPLAIN: &str = "A miss brings a line into the cache. Bytes count as used if they are read or written before \
+    the line's next miss. Where few are used, most of what is fetched is fetched for nothing.";
 
 /// An object is shown if it has at least one in this many of all misses.
 const LEAST_SHARE: u64 = 100;
+
+/// The section: a table of at most `most` rows, or of none if nothing missed.
+pub(super) fn section(profile: &Profile, most: usize, left_out: fn(usize) -> String) -> Section {
+    let (lines, small) = shown(profile, most);
+    let row = |it: &ObjectLines<'_>| {
+        let [misses, brought, used] = it.numbers();
+        vec![misses, brought, used, it.name().to_owned()]
+    };
+    let columns = TableColumn::all(&["misses", "bytes brought", "used", "data"], &[3]);
+    let mut table = Table::new(columns, lines.iter().map(row));
+    table.small = small;
+    let title = "Bytes used of the lines that misses bring in";
+    let mut section = Section::new("lines", title, EXPLAIN);
+    section.aside = of_what(profile);
+    section.table(table).first(most, left_out)
+}
 
 /// The rows of a table of at most `most` rows: all data together, and then the objects, the most
 /// misses first; and how many objects are left out. Empty if nothing missed, or the profile has no
@@ -116,7 +131,7 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectLines<'_>> {
 
 /// The cache that the misses are of, and the sample if one was counted: `of L2 512 KiB; estimates
 /// from a sample of 1.00 % of the lines, bounds with 95 % confidence`.
-pub(super) fn of_what(profile: &Profile) -> String {
+fn of_what(profile: &Profile) -> String {
     let Some(causes) = &profile.causes else {
         return String::new();
     };

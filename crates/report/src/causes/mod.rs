@@ -1,11 +1,11 @@
 //! Why accesses miss, in all reports of a profile whose causes were recorded.
 //!
-//! A module has the rows of one subject: [`carried`] reuses, [`fields`], [`lines`], [`phases`],
-//! conflicts in [`sets`], [`sharing`]. Where formats differ in more than a [`CauseTable`] does, its
-//! siblings `…_text`, `…_page` and `…_json` write the rows.
+//! A module has the rows of one subject, and its [`Section`] for all formats: [`carried`] reuses,
+//! [`fields`], [`lines`], [`phases`], conflicts in [`sets`], [`sharing`]. Where formats differ in
+//! more than a section does, its siblings `…_text`, `…_page` and `…_json` write the rows.
 
 mod carried;
-mod cause_table;
+mod cause_rows;
 mod causes_json;
 mod fields;
 mod fields_json;
@@ -13,8 +13,6 @@ mod fields_page;
 mod fields_text;
 mod lines;
 mod lines_json;
-mod lines_page;
-mod lines_text;
 mod phases;
 mod phases_page;
 mod sets;
@@ -24,12 +22,13 @@ pub(crate) use causes_json::CausesJson;
 pub(crate) use fields_json::FieldsJson;
 pub(crate) use lines_json::LinesJson;
 
+use reuselens_document::Section;
+use reuselens_document::html::escape;
+use reuselens_document::terminal::Paint;
 use reuselens_profile::{Causes, Profile, ScopeKind};
 
 use crate::caches::Level;
-use crate::html::escape;
-use crate::text::Paint;
-use cause_table::{CauseNames, CauseTable};
+use cause_rows::{CauseNames, PAGE_ROWS, TEXT_ROWS, in_json, others};
 
 /// The causes of profiles, if all have them of all items: of a sample, invalidations and sets are
 /// not counted.
@@ -41,22 +40,26 @@ pub(crate) fn complete<'a>(profiles: &[&'a Profile]) -> Option<Vec<&'a Causes>> 
     profiles.iter().map(of).collect()
 }
 
+/// Rows of the table of lines: all data, and the objects of the most misses.
+const TEXT_LINES: usize = 6;
+const PAGE_LINES: usize = 40;
+
 /// The tables of causes, in the order in which they are shown.
-fn tables(names: &CauseNames<'_>) -> [CauseTable; 3] {
+fn tables(names: &CauseNames<'_>) -> [Section; 3] {
     [
-        carried::table(names),
-        sharing::table(names),
-        sets::table(names),
+        carried::section(names),
+        sharing::section(names),
+        sets::section(names),
     ]
 }
 
 /// Appends the tables of causes to a summary.
 pub(crate) fn write_text(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
-    lines_text::write(out, profile, width, paint);
+    lines::section(profile, TEXT_LINES, others).write_text(out, width, paint);
     fields_text::write(out, profile, width, paint);
     if let Some(names) = CauseNames::of(profile) {
         for table in tables(&names) {
-            table.write_text(out, width, paint);
+            table.first(TEXT_ROWS, others).write_text(out, width, paint);
         }
         phases::write_text(out, &names, width, paint);
     }
@@ -75,7 +78,7 @@ pub(crate) struct CauseSections {
 /// The sections of a page about causes.
 pub(crate) fn sections(profile: &Profile) -> CauseSections {
     let mut sections = CauseSections::default();
-    lines_page::write(&mut sections.lines, profile);
+    lines::section(profile, PAGE_LINES, in_json).write_html(&mut sections.lines);
     fields_page::write(&mut sections.fields, profile);
     let Some(names) = CauseNames::of(profile) else {
         return sections;
@@ -83,7 +86,9 @@ pub(crate) fn sections(profile: &Profile) -> CauseSections {
     let mut inner = String::new();
     phases_page::write(&mut inner, &names);
     for table in tables(&names) {
-        table.write_page(&mut inner);
+        table
+            .first(PAGE_ROWS, in_json)
+            .write_html_within(&mut inner);
     }
     if !inner.is_empty() {
         let cache = Level::named(names.causes().cache, profile).label();

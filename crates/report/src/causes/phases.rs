@@ -1,18 +1,21 @@
 //! The phases of a run: the rows of their table, and a line over time in a summary.
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::terminal::Paint;
+use reuselens_document::{Section, Table, TableColumn, TableRow};
 use reuselens_locality::total;
 use reuselens_profile::RunPhases;
 use reuselens_units::counted;
 
-use super::cause_table::{CauseNames, CauseTable};
+use super::cause_rows::{CauseNames, TEXT_ROWS, others};
 use crate::caches;
-use crate::numbers::{count, percent};
-use crate::text::Paint;
 
 /// Objects of a phase that are named.
 const OBJECTS: usize = 3;
 /// Columns of the line of phases in a summary.
 const COLUMNS: usize = 60;
+/// Colours of phases on a page. Later phases take them in turn again.
+pub(super) const COLOURS: usize = 6;
 
 /// A phase.
 pub(super) struct PhaseRow {
@@ -54,7 +57,7 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<PhaseRow> {
 }
 
 /// The phases as a table.
-pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+pub(super) fn section(names: &CauseNames<'_>) -> Section {
     let rows = rows(names);
     let all = total(rows.iter().map(|row| row.accesses));
     let granularity = names.profile().granularity;
@@ -67,14 +70,20 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
             format!("{}: {}", row.number, objects(row)),
         ]
     };
-    CauseTable {
-        title: "Phases of the run",
-        explain: "",
-        numbers: &["of the run", "misses", "miss ratio", "footprint"],
-        words: &["phase, and what its misses are on"],
-        rows: rows.iter().map(cells).collect(),
-        small: 0,
-    }
+    let heads = [
+        "of the run",
+        "misses",
+        "miss ratio",
+        "footprint",
+        "phase, and what its misses are on",
+    ];
+    let colours = (0..COLOURS).cycle();
+    let rows = rows.iter().zip(colours).map(|(row, colour)| TableRow {
+        series: Some(colour),
+        ..cells(row).into()
+    });
+    let table = Table::new(TableColumn::all(&heads, &[4]), rows);
+    Section::new("phases", "Phases of the run", "").table(table)
 }
 
 /// The objects of a phase: `table 81.0 %, index 4.20 %`.
@@ -99,7 +108,8 @@ pub(super) fn write_text(out: &mut String, names: &CauseNames<'_>, width: usize,
     if !has_several(run) {
         return;
     }
-    table(names).write_text(out, width, paint);
+    let section = section(names).first(TEXT_ROWS, others);
+    section.write_text(out, width, paint);
     let all = run.intervals.len();
     let columns = COLUMNS.min(all);
     let digit = |column: usize| {

@@ -2,18 +2,16 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_locality::total;
 use reuselens_profile::{RunInterval, RunPhases};
 use reuselens_units::Granularity;
 
-use super::cause_table::CauseNames;
-use super::phases::{has_several, table};
+use super::cause_rows::{CauseNames, PAGE_ROWS, in_json};
+use super::phases::{COLOURS, has_several, section};
 use crate::caches;
-use crate::html::{escape, percent};
-use crate::numbers::{count, ratio_percent};
 
-/// Colours of phases. Later phases take them in turn again.
-const COLOURS: usize = 6;
 /// The sides of a picture in its own units.
 const SIDE: f64 = 1000.0;
 
@@ -123,8 +121,8 @@ impl TimePicture {
 
 /// Appends the table of phases, each with its colour.
 fn legend(out: &mut String, names: &CauseNames<'_>) {
-    let table = table(names);
-    table.write_rows(out, |at| Some(at % COLOURS));
+    let section = section(names).first(PAGE_ROWS, in_json);
+    section.write_parts(out);
     let run = &names.causes().phases;
     let first = run.intervals.first().map_or(0, |it| it.accesses);
     let cold = total(run.intervals.iter().map(|it| it.first_touches));

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::{Section, Table, TableColumn};
 use reuselens_profile::Cell;
 
-use super::cause_table::{CauseNames, CauseTable};
-use crate::numbers::{count, percent};
+use super::cause_rows::CauseNames;
 
 /// The misses of an object in a cache with its sets.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +58,7 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<ConflictRow> {
 }
 
 /// Objects with noticeable conflicts as a table.
-pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+pub(super) fn section(names: &CauseNames<'_>) -> Section {
     let caches = &names.causes().set_caches;
     let all = |name: &str| {
         let cache = caches.iter().find(|cache| cache.name == name);
@@ -77,15 +78,19 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
         ]
     };
     let shown = rows(names).into_iter().filter(is_shown);
-    CauseTable {
-        title: "Conflicts in the sets of caches",
-        explain: "A cache keeps a line in one set only, which its address chooses. Conflicts are \
+    let heads = [
+        "conflicts",
+        "of its misses",
+        "with sets",
+        "without sets",
+        "data",
+        "cache",
+    ];
+    let table = Table::new(TableColumn::all(&heads, &[4, 5]), shown.map(cells));
+    let title = "Conflicts in the sets of caches";
+    let explain = "A cache keeps a line in one set only, which its address chooses. Conflicts are \
                   the misses with sets beyond those of a cache of the same size without sets: \
                   lines that many equal strides put into few sets. Objects with a hundredth of \
-                  the cache's misses or more.",
-        numbers: &["conflicts", "of its misses", "with sets", "without sets"],
-        words: &["data", "cache"],
-        rows: shown.map(cells).collect(),
-        small: 0,
-    }
+                  the cache's misses or more.";
+    Section::new("sets", title, explain).table(table)
 }

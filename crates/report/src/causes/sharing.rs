@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::{Section, Table, TableColumn};
 use reuselens_profile::SharedEnd;
 
-use super::cause_table::{CauseNames, CauseTable, noticeable};
-use crate::numbers::{count, percent};
+use super::cause_rows::{CauseNames, noticeable};
 
 /// A store, and the access of another thread that found its line invalidated by it.
 #[derive(Clone, Debug)]
@@ -52,9 +53,10 @@ impl SharedRow {
         let Some([writer, victim]) = &self.places else {
             return ["rarer pairs".to_owned(), String::new(), String::new()];
         };
-        let objects = match writer.object == victim.object {
-            true => victim.object.clone(),
-            false => format!("{}, {}", writer.object, victim.object),
+        let objects = if writer.object == victim.object {
+            victim.object.clone()
+        } else {
+            format!("{}, {}", writer.object, victim.object)
         };
         [writer.words(), victim.words(), objects]
     }
@@ -91,9 +93,9 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<SharedRow> {
 }
 
 /// The pairs as a table.
-pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+pub(super) fn section(names: &CauseNames<'_>) -> Section {
     let (rows, small) = noticeable(rows(names), SharedRow::invalidations);
-    let cells = |row: &SharedRow| {
+    let cells = |row: &SharedRow| -> Vec<String> {
         let numbers = [
             count(row.invalidations()),
             percent(row.false_sharing, row.invalidations()),
@@ -101,14 +103,19 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
         ];
         numbers.into_iter().chain(row.words()).collect()
     };
-    CauseTable {
-        title: "Threads that take lines from each other",
-        explain: "A store of one thread takes the line from the cache of another, whose next \
+    let heads = [
+        "invalidations",
+        "false",
+        "lines",
+        "a store at",
+        "takes a line from",
+        "data",
+    ];
+    let mut table = Table::new(TableColumn::all(&heads, &[3, 4, 5]), rows.iter().map(cells));
+    table.small = small;
+    let title = "Threads that take lines from each other";
+    let explain = "A store of one thread takes the line from the cache of another, whose next \
                   access then misses in a cache of its own. False: that thread used no byte that \
-                  the other had written, so the two need different lines and nothing else.",
-        numbers: &["invalidations", "false", "lines"],
-        words: &["a store at", "takes a line from", "data"],
-        rows: rows.iter().map(cells).collect(),
-        small,
-    }
+                  the other had written, so the two need different lines and nothing else.";
+    Section::new("sharing", title, explain).table(table)
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use reuselens_document::markdown::{code, code_in_cell, prose};
+
 use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
-use crate::markdown::{code, code_in_cell, prose};
 use crate::words;
 
 /// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use reuselens_document::terminal::{Paint, TextStyle, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_units::shown;
 
 use super::{Checked, CheckedLimit, change, number};
-use crate::text::{Paint, TextColumn, TextStyle, rows, wrap};
 use crate::words;
 
 /// The limits as text for a terminal: a row each, with the number now and in the base, and how far
@@ -24,17 +25,17 @@ pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
     }
     out.push('\n');
     let with_base = checked.limits.iter().any(|limit| limit.limit.needs_base());
-    let mut columns = vec![TextColumn::left("result"), TextColumn::right("now")];
+    let mut columns = vec![TableColumn::words("result"), TableColumn::numbers("now")];
     if with_base {
-        columns.extend([TextColumn::right("base"), TextColumn::right("change")]);
+        columns.extend([TableColumn::numbers("base"), TableColumn::numbers("change")]);
     }
-    columns.push(TextColumn::left("limit"));
+    columns.push(TableColumn::words("limit"));
     let cells: Vec<Vec<String>> = checked
         .limits
         .iter()
         .map(|limit| cells(limit, with_base))
         .collect();
-    rows(&mut out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(&mut out, width, paint);
     notes(&mut out, checked, width, paint);
     let _ = writeln!(out, "\nCheck: {}.", checked.outcome());
     out

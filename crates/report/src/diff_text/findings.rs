@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::count;
+use reuselens_document::terminal::{TextStyle, heading, wrap};
+
 use super::DiffView;
 use crate::advice::PlaceNames;
 use crate::finding_changes::{FindingChange, FindingChanges, FindingFate, Invalidations};
-use crate::numbers::count;
-use crate::text::{TextStyle, heading, wrap};
 
 impl DiffView<'_> {
     /// The findings by what becomes of them, if both profiles have causes; why they are not

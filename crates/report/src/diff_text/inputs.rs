@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{ratio_percent, significant};
+use reuselens_document::terminal::{TextStyle, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::{Growth, HillGrowth};
 use reuselens_profile::Profile;
 
 use super::DiffView;
 use crate::caches;
-use crate::numbers::{ratio_percent, significant};
-use crate::text::{TextColumn, TextStyle, rows, wrap};
 
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
@@ -37,7 +38,7 @@ impl DiffView<'_> {
     /// What becomes of the reuses as the input grows.
     pub(super) fn growth(&self, out: &mut String) {
         if caches::reach([self.before, self.after]).is_some() {
-            let text = "  Not known: long distances are not told apart; profile both again without --max-distance.";
+            let text = "  Not known: long distances were not measured; profile both again without --max-distance.";
             self.title(out, "What grows with the input");
             let _ = writeln!(out, "{text}");
             return;
@@ -62,11 +63,15 @@ impl DiffView<'_> {
         if growth.hills.is_empty() {
             return;
         }
-        let columns =
-            ["hill", "of the reuses", "middle, small", "middle, large"].map(TextColumn::right);
-        let columns: Vec<TextColumn> = columns.into_iter().chain([TextColumn::left("")]).collect();
-        let cells: Vec<Vec<String>> = growth.hills.iter().map(|hill| self.hill(hill)).collect();
-        rows(out, &columns, &cells, self.width, self.paint);
+        let heads = [
+            "hill",
+            "of the reuses",
+            "middle, small",
+            "middle, large",
+            "",
+        ];
+        let hills = growth.hills.iter().map(|hill| self.hill(hill));
+        Table::new(TableColumn::all(&heads, &[4]), hills).write_text(out, self.width, self.paint);
         if growth.evadable > SOME && growth.hills.iter().all(|hill| !hill.moves) {
             let text = "  No hill moves by more than half: what grows is part of one, and its middle does not show it.";
             let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, text));

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{change, count, count_or_dash, percent};
+use reuselens_document::terminal::{TextStyle, heading};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{Dimension, GroupChange, LocalityChange};
 
 use super::DiffView;
 use crate::conflicts;
-use crate::numbers::{change, count, count_or_dash, percent};
-use crate::text::{TextColumn, TextStyle, heading, rows};
 use crate::words;
 
 impl DiffView<'_> {
@@ -29,10 +30,10 @@ impl DiffView<'_> {
             "Distances that more or fewer accesses have, the largest changes",
         );
         let columns = [
-            TextColumn::right("distance"),
-            TextColumn::right("before"),
-            TextColumn::right("after"),
-            TextColumn::right("accesses"),
+            TableColumn::numbers("distance"),
+            TableColumn::numbers("before"),
+            TableColumn::numbers("after"),
+            TableColumn::numbers("accesses"),
         ];
         let cells: Vec<Vec<String>> = moved
             .into_iter()
@@ -53,7 +54,7 @@ impl DiffView<'_> {
                 ]
             })
             .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
     }
 
     /// The groups that changed. The first such table says for what `reason` its cache was chosen.
@@ -71,20 +72,20 @@ impl DiffView<'_> {
             self.paint,
         );
         let columns = [
-            TextColumn::right("before"),
-            TextColumn::right("after"),
-            TextColumn::right("misses"),
-            TextColumn::right(""),
-            TextColumn::left(by.name()),
+            TableColumn::numbers("before"),
+            TableColumn::numbers("after"),
+            TableColumn::numbers("misses"),
+            TableColumn::numbers(""),
+            TableColumn::words(by.name()),
         ];
         let cells: Vec<Vec<String>> = all
             .iter()
             .take(self.top)
             .map(|group| self.group(by, group))
             .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
         if all.len() > self.top {
-            let others = crate::numbers::noun(
+            let others = reuselens_document::numbers::noun(
                 (all.len() - self.top) as u64,
                 "other changes",
                 "others change",

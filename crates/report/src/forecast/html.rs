@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, page, with_code};
+use reuselens_document::numbers::{count, ratio_percent};
+use reuselens_document::{Table, TableColumn, on_page};
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::lines::with_doubt;
-use super::sums::{ranking_words, sums_heads, sums_rows, sums_words};
+use super::sums::{cache_table, ranking_words, sums_table, sums_words, unpredictable_table};
 use super::text::{about, interval, short, short_name};
-use super::{Forecast, multiples, pictures, why};
-use crate::chart::embedded;
-use crate::html::{escape, page, with_code};
-use crate::numbers::{count, ratio_percent};
+use super::{Forecast, multiples, pictures};
+use crate::MAKER;
 
 const CURVES: &str = "Each curve falls off a cliff where the cache becomes large enough for something that the program goes over \
 again and again. From a small input to a large one, <b>cliffs of data that grow move to the right</b>. Where the predicted curve \
@@ -30,7 +31,7 @@ time; prefetching and other programs are not in it.</p>";
 /// with the predicted and the observed one, hills that move, and tables.
 pub fn forecast_page(forecast: &Forecast) -> String {
     let mut out = String::with_capacity(96 << 10);
-    page::head(&mut out, "Prediction");
+    page::head(&mut out, MAKER, "Prediction");
     let links = [
         ("sizes", "Sizes"),
         ("distances", "Distances"),
@@ -42,21 +43,21 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     let moves = pictures::moves(forecast);
     let mut patterns = String::new();
     let has_patterns = multiples::write(&mut patterns, forecast);
-    page::top(&mut out, &links, |id| match id {
+    page::top(&mut out, MAKER, &links, |id| match id {
         "moves" => moves.is_some(),
         "patterns" => has_patterns,
         _ => true,
     });
     head(&mut out, forecast);
-    let draw = |panel| move |out: &mut String| out.push_str(&embedded(&[panel]));
-    page::picture(
+    let draw = |panel| move |out: &mut String| out.push_str(&on_page(&[panel]));
+    page::card(
         &mut out,
         "sizes",
         "What caches will miss",
         CURVES,
         draw(pictures::curves(forecast)),
     );
-    page::picture(
+    page::card(
         &mut out,
         "distances",
         "How far apart data will be reused",
@@ -64,7 +65,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         draw(pictures::hills(forecast)),
     );
     if let Some(panel) = moves {
-        page::picture(&mut out, "moves", "Hills that move", MOVES, draw(panel));
+        page::card(&mut out, "moves", "Hills that move", MOVES, draw(panel));
     }
     if has_patterns {
         small_multiples(&mut out, forecast, &patterns);
@@ -75,7 +76,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         "<section id=\"method\"><div class=\"card\"><h2>When to believe this</h2>{BELIEVE}<p class=\"explain\">Intervals: {}.</p></div></section>",
         escape(forecast.prediction.intervals.describe())
     );
-    page::end(&mut out, "{}");
+    page::end(&mut out, MAKER, "");
     out
 }
 
@@ -91,7 +92,7 @@ fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
     };
     let (all, own) = (crate::multiples::EXPLAIN, multiples::EXPLAIN);
     let explain = format!("{all} {own}{observed}");
-    page::picture(out, "patterns", &title, &explain, |out| {
+    page::card(out, "patterns", &title, &explain, |out| {
         out.push_str(pictures)
     });
 }
@@ -147,61 +148,11 @@ fn head(out: &mut String, forecast: &Forecast) {
     }
 }
 
-/// A table; cells are text, the first `numbers` columns numbers.
-fn table(
-    out: &mut String,
-    heads: &[String],
-    rows: &[Vec<String>],
-    numbers: std::ops::Range<usize>,
-) {
-    out.push_str("<div class=\"scroll\"><table><thead><tr>");
-    let class = |index: usize| match index {
-        0 => "",
-        _ if numbers.contains(&index) => " class=\"n\"",
-        _ => " class=\"words\"",
-    };
-    for (index, head) in heads.iter().enumerate() {
-        let _ = write!(out, "<th{}>{}</th>", class(index), escape(head));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for row in rows {
-        out.push_str("<tr>");
-        for (index, cell) in row.iter().enumerate() {
-            let _ = write!(out, "<td{}>{}</td>", class(index), escape(cell));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-}
-
 fn tables(out: &mut String, forecast: &Forecast) {
-    let prediction = forecast.prediction;
     out.push_str(
         "<section id=\"where\"><div class=\"card\"><h2>Misses in the caches of the machine</h2>",
     );
-    let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
-    let heads = [
-        "cache",
-        "fully associative",
-        "with its sets",
-        "observed",
-        "observed with its sets",
-    ]
-    .map(str::to_owned);
-    let row = |(index, cache): (usize, &reuselens_predict::CacheForecast)| {
-        let seen = forecast
-            .observed
-            .and_then(|(_, _, check)| check.caches.get(index));
-        vec![
-            cache.name.clone(),
-            interval(&cache.miss_ratio, ratio_percent),
-            maybe(cache.with_sets),
-            maybe(seen.map(|seen| seen.0)),
-            maybe(seen.and_then(|seen| seen.1)),
-        ]
-    };
-    let rows: Vec<Vec<String>> = prediction.caches.iter().enumerate().map(row).collect();
-    table(out, &heads, &rows, 1..5);
+    cache_table(forecast).write_html(out);
     groups(out, forecast);
     failed(out, forecast);
     out.push_str("</div></section>");
@@ -216,7 +167,7 @@ fn groups(out: &mut String, forecast: &Forecast) {
         heads.push(head);
         heads.extend(forecast.observed.map(|_| "observed".to_owned()));
     }
-    let numbers = 1..heads.len();
+    let patterns_at = heads.len();
     heads.push("patterns: how they grow, and their mean distance".to_owned());
     let lines = forecast.lines(500);
     let nothing = GroupSeen::default();
@@ -242,7 +193,8 @@ fn groups(out: &mut String, forecast: &Forecast) {
         rows.push(more);
     }
     let _ = write!(out, "<h2>By {}</h2>", forecast.by);
-    table(out, &heads, &rows, numbers);
+    let columns = TableColumn::all(&heads, &[0, patterns_at]);
+    Table::new(columns, rows).write_html(out);
     sums(out, forecast);
 }
 
@@ -284,29 +236,15 @@ fn patterns(group: &GroupForecast) -> String {
 fn sums(out: &mut String, forecast: &Forecast) {
     let words = escape(&sums_words(forecast));
     let _ = write!(out, "<p class=\"explain\">{words}</p>");
-    let numbers = 1..2 + forecast.prediction.caches.len();
-    table(out, &sums_heads(forecast), &sums_rows(forecast), numbers);
+    sums_table(forecast).write_html(out);
 }
 
 fn failed(out: &mut String, forecast: &Forecast) {
-    let prediction = forecast.prediction;
-    let reasons = prediction.unpredictable().take(500);
-    let rows: Vec<Vec<String>> = reasons
-        .map(|(name, reason)| {
-            vec![
-                short_name(name),
-                why(reason, &forecast.training, &prediction.training),
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
+    let table = unpredictable_table(forecast);
+    if table.rows.is_empty() {
         return;
     }
     out.push_str("<h2>Cannot be predicted</h2>");
-    table(
-        out,
-        &[forecast.by.to_owned(), "why".to_owned()],
-        &rows,
-        0..0,
-    );
+    let table = table.first(500, |more| format!("{more} more are in the JSON."));
+    table.write_html(out);
 }

@@ -1,11 +1,11 @@
 //! The rows of a prediction's tables: the groups that are named, and the sum of all others.
 
+use reuselens_document::numbers::count;
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, Shape};
 
 use reuselens_units::counted;
 
 use super::Forecast;
-use crate::numbers::count;
 
 /// Less than this share of all accesses and of the misses in each cache, predicted and observed, is
 /// noise: it has no row of its own.
@@ -90,9 +90,10 @@ impl Forecast<'_> {
         let mut others = Others::default();
         let mut shown = Vec::new();
         for line in lines {
-            match shown.len() < most && !is_noise(&line) {
-                true => shown.push(line),
-                false => others.add(line, self.seen(&line.0)),
+            if shown.len() < most && !is_noise(&line) {
+                shown.push(line)
+            } else {
+                others.add(line, self.seen(&line.0))
             }
         }
         ShownLines { shown, others }

@@ -40,9 +40,10 @@ pub struct Forecast<'a> {
 impl Forecast<'_> {
     /// A data size as text: in bytes or items, or as it was given.
     fn size(&self, size: f64) -> String {
-        match self.prediction.given {
-            true => grouped(size.round().max(0.0) as u64),
-            false => caches::size(size.round() as u64, self.prediction.granularity),
+        if self.prediction.given {
+            grouped(size.round().max(0.0) as u64)
+        } else {
+            caches::size(size.round() as u64, self.prediction.granularity)
         }
     }
 
@@ -76,7 +77,7 @@ fn why(reason: &Unpredictable, training: &[(&str, &Profile)], sizes: &[(usize, f
         }
         Unpredictable::Rarer(runs) => {
             let names: Vec<&str> = runs.iter().map(name).collect();
-            format!("rarer paths, not told apart in {}", names.join(", "))
+            format!("rarer paths, together in {}", names.join(", "))
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_document::numbers::count;
+use reuselens_document::{ChartAxis, ChartLine, Look, Panel, Unit};
 use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
 use super::text::short;
-use crate::chart::{ChartLine, Look, Panel, Unit};
-use crate::numbers::count;
 
 /// Miss ratios of the training runs, predicted with its interval, and observed; by size of the
 /// cache.
@@ -27,18 +27,19 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
         }
     };
     let caches = forecast.prediction.caches.iter();
+    let unit = if bytes > 1.0 {
+        Unit::Bytes
+    } else {
+        Unit::Things
+    };
     Panel::Lines {
         title: "Misses per access, by size of the cache".to_owned(),
-        x: "bytes in the cache".to_owned(),
-        y: "% of accesses".to_owned(),
+        x: ChartAxis::logarithmic("bytes in the cache", unit),
+        y: ChartAxis::logarithmic("% of accesses", Unit::Things),
         lines: lines(forecast, line),
         marks: caches
             .map(|cache| (cache.items as f64 * bytes, short(&cache.name).to_owned()))
             .collect(),
-        unit: match bytes > 1.0 {
-            true => Unit::Bytes,
-            false => Unit::Things,
-        },
     }
 }
 
@@ -88,18 +89,18 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
         }
     };
     let caches = forecast.prediction.caches.iter();
+    let distance = format!(
+        "reuse distance, in items of {} bytes",
+        forecast.prediction.granularity.bytes()
+    );
     Panel::Lines {
         title: "Accesses by reuse distance (log2 bins; on the ground: 0.01 % or less)".to_owned(),
-        x: format!(
-            "reuse distance, in items of {} bytes",
-            forecast.prediction.granularity.bytes()
-        ),
-        y: "% of accesses".to_owned(),
+        x: ChartAxis::logarithmic(distance, Unit::Things),
+        y: ChartAxis::logarithmic("% of accesses", Unit::Things),
         lines: lines(forecast, line),
         marks: caches
             .map(|cache| (cache.items as f64, short(&cache.name).to_owned()))
             .collect(),
-        unit: Unit::Things,
     }
 }
 
@@ -153,10 +154,9 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
     Some(Panel::Lines {
         title: "The middle of each hill, by size of the data; the last point is predicted"
             .to_owned(),
-        x: "data, in items".to_owned(),
-        y: "reuse distance".to_owned(),
+        x: ChartAxis::logarithmic("data, in items", Unit::Things),
+        y: ChartAxis::logarithmic("reuse distance", Unit::Things),
         lines: (0..hills).map(line).collect(),
         marks: Vec::new(),
-        unit: Unit::Things,
     })
 }

@@ -4,13 +4,15 @@ mod checked;
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, ratio_percent};
+use reuselens_document::terminal::{Paint, TextStyle, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
 
+use super::Forecast;
 use super::lines::{Others, growth, with_doubt};
-use super::sums::{sums_heads, sums_rows, sums_words};
-use super::{Forecast, why};
-use crate::numbers::{count, ratio_percent};
-use crate::text::{Paint, TextColumn, TextStyle, rows, warnings, wrap};
+use super::sums::{cache_table, sums_table, sums_words, unpredictable_table};
+use crate::text::warnings;
 use crate::words;
 
 /// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and
@@ -71,9 +73,10 @@ impl ForecastView<'_> {
         let prediction = self.forecast.prediction;
         let last = self.forecast.by_size().last();
         let command = last.map_or(String::new(), |(_, profile, _)| words::command(profile));
-        let unit = match prediction.given {
-            true => ", in the unit of --sizes",
-            false => "",
+        let unit = if prediction.given {
+            ", in the unit of --sizes"
+        } else {
+            ""
         };
         let text = format!("Predicted for data of {}{unit}", self.size(prediction.size));
         let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Strong, &text));
@@ -126,35 +129,7 @@ impl ForecastView<'_> {
             return;
         }
         self.title(out, "What will miss in this machine's caches (LRU model)");
-        let observed = self.forecast.observed.map(|(_, _, check)| check);
-        let mut columns = vec![
-            TextColumn::left("cache"),
-            TextColumn::right("fully associative"),
-            TextColumn::right("with its sets, about"),
-        ];
-        if observed.is_some() {
-            columns.extend([
-                TextColumn::right("observed"),
-                TextColumn::right("with its sets"),
-            ]);
-        }
-        let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
-        let cells: Vec<Vec<String>> = caches
-            .iter()
-            .enumerate()
-            .map(|(index, cache)| {
-                let mut row = vec![
-                    cache.name.clone(),
-                    interval(&cache.miss_ratio, ratio_percent),
-                    maybe(cache.with_sets),
-                ];
-                if let Some((full, sets)) = observed.and_then(|check| check.caches.get(index)) {
-                    row.extend([ratio_percent(*full), maybe(*sets)]);
-                }
-                row
-            })
-            .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
+        cache_table(self.forecast).write_text(out, self.width, self.paint);
     }
 
     fn groups(&self, out: &mut String) {
@@ -184,11 +159,11 @@ impl ForecastView<'_> {
                     .collect()
             }
         };
-        let mut columns = vec![TextColumn::right("misses")];
-        columns.extend(froms.iter().map(|from| TextColumn::right(from)));
+        let mut columns = vec![TableColumn::numbers("misses")];
+        columns.extend(froms.iter().map(TableColumn::numbers));
         columns.extend([
-            TextColumn::right("patterns"),
-            TextColumn::left(self.forecast.by),
+            TableColumn::numbers("patterns"),
+            TableColumn::words(self.forecast.by),
         ]);
         let shown = lines.shown.iter();
         let mut cells: Vec<Vec<String>> = shown
@@ -198,7 +173,7 @@ impl ForecastView<'_> {
             })
             .collect();
         cells.extend(self.others(&lines.others));
-        rows(out, &columns, &cells, self.width, self.paint);
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
         self.soft(out, match self.forecast.observed {
             Some(_) => "predicted beside observed; the size at which a line leaves each cache is shown without --check",
             None => "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory. Constant distances never leave: where such a line does, it is by what grows among its rare reuses (rare: …)",
@@ -259,18 +234,7 @@ impl ForecastView<'_> {
             out,
             &format!("All {by}s together, beside the whole program"),
         );
-        let heads = sums_heads(self.forecast);
-        let columns = heads.iter().skip(1).map(|head| TextColumn::right(head));
-        let columns: Vec<TextColumn> = std::iter::once(TextColumn::left(""))
-            .chain(columns)
-            .collect();
-        rows(
-            out,
-            &columns,
-            &sums_rows(self.forecast),
-            self.width,
-            self.paint,
-        );
+        sums_table(self.forecast).write_text(out, self.width, self.paint);
         self.soft(out, &sums_words(self.forecast));
     }
 
@@ -307,39 +271,19 @@ impl ForecastView<'_> {
 
     fn unpredictable(&self, out: &mut String) {
         let prediction = self.forecast.prediction;
-        let failed: Vec<_> = prediction.unpredictable().collect();
-        if failed.is_empty() {
+        let table = unpredictable_table(self.forecast);
+        if table.rows.is_empty() {
             return;
         }
         let by = self.forecast.by;
         let text = format!(
             "Cannot be predicted: {} of {} {by}s",
-            failed.len(),
+            table.rows.len(),
             prediction.groups.len()
         );
         self.title(out, &text);
-        let columns = [TextColumn::left("why"), TextColumn::left(by)];
-        let cells = failed.iter().take(self.forecast.top);
-        let cells = cells.map(|(name, reason)| {
-            vec![
-                why(reason, &self.forecast.training, &prediction.training),
-                short_name(name),
-            ]
-        });
-        rows(
-            out,
-            &columns,
-            &cells.collect::<Vec<_>>(),
-            self.width,
-            self.paint,
-        );
-        if let Some(more) = failed
-            .len()
-            .checked_sub(self.forecast.top)
-            .filter(|more| *more > 0)
-        {
-            let _ = writeln!(out, "  {more} others");
-        }
+        let table = table.first(self.forecast.top, |more| format!("{more} others"));
+        table.write_text(out, self.width, self.paint);
     }
 }
 

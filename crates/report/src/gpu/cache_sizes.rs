@@ -1,11 +1,11 @@
 //! The table of caches of any size: which share of a kernel's loads would hit in a cache of each
 //! multiprocessor, in one of each that others' stores invalidate, and in one of all.
 
+use reuselens_document::numbers::{DASH, count, percent};
 use reuselens_locality::Log2Histogram;
 use reuselens_units::Bytes;
 
 use super::sums::KernelSum;
-use crate::numbers::{DASH, count, percent};
 
 /// The title of the table.
 pub(super) const TITLE: &str = "Caches of multiprocessors, by size";

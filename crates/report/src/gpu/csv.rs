@@ -1,9 +1,9 @@
 //! [`gpu_csv`]: kernels, source lines and objects of a run as comma-separated values (RFC 4180).
 
+use reuselens_document::csv::push;
 use reuselens_gpu_advisor::{BankCounts, CacheCounts, GlobalCounts};
 
 use super::SummedRun;
-use crate::csv::push;
 
 /// Names of the columns.
 const HEAD: &str = "by,name,launches,warp_instructions,thread_instructions,requests,lanes,bytes,lines,sectors,\

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use reuselens_advice::SourcePlace;
+use reuselens_document::numbers::{change, count, noun, or_dash, ratio_percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 
 use super::RunOrigin;
 use super::rows::short_place;
 use super::stored::{StoredCache, StoredFinding, StoredGpuRun, StoredKernel, StoredLine};
-use super::text::{GpuTextOptions, columns};
-use crate::numbers::{change, count, noun, or_dash, ratio_percent};
-use crate::text::{Paint, TextStyle, heading, rows, wrap};
+use super::text::GpuTextOptions;
 
 /// One run is of a program and the other of a stream, so they cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +81,7 @@ pub fn gpu_diff(before: &StoredGpuRun, after: &StoredGpuRun, options: &GpuTextOp
     let mut section = |title: &str, heads: &[&str], cells: Vec<Vec<String>>| {
         if !cells.is_empty() {
             heading(&mut out, title, "", width, paint);
-            rows(&mut out, &columns(heads, &[0]), &cells, width, paint);
+            Table::new(TableColumn::all(heads, &[0]), cells).write_text(&mut out, width, paint);
         }
     };
     section(
@@ -174,17 +175,19 @@ fn kernels(before: &StoredGpuRun, after: &StoredGpuRun, top: usize) -> Vec<Vec<S
 }
 
 fn two(before: u64, after: u64) -> String {
-    match before == after {
-        true => count(after),
-        false => format!("{} → {}", count(before), count(after)),
+    if before == after {
+        count(after)
+    } else {
+        format!("{} → {}", count(before), count(after))
     }
 }
 
 fn two_shares(before: Option<f64>, after: Option<f64>) -> String {
     let [before, after] = [before, after].map(|share| or_dash(share, ratio_percent));
-    match before == after {
-        true => after,
-        false => format!("{before} → {after}"),
+    if before == after {
+        after
+    } else {
+        format!("{before} → {after}")
     }
 }
 

@@ -1,10 +1,10 @@
 //! [`GpuFindings`]: what to change, from a run of a GPU program that was read back from its JSON.
 
 use reuselens_advice::{Confidence, Cost, Finding, FindingPlace};
+use reuselens_document::numbers::noun;
 
 use super::STOPPED;
 use super::stored::{StoppedKernel, StoredFinding, StoredGpuRun};
-use crate::numbers::noun;
 
 /// The findings of a run of a GPU program that was read back from its JSON.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reuselens_document::numbers::{count, percent};
 use reuselens_gpu_advisor::{Ledger, Origin};
 use reuselens_profile::{CacheSize, Dimension, FileOffset, Group, Grouping, ObjectKind};
 use serde_json::{Value, json};
 
 use super::{GpuRun, ShortNames};
 use crate::caches::{self, Level};
-use crate::numbers::{count, percent};
 
 /// The most lines, and the most data objects, that are kept: those of the most misses.
 const MOST_SUMS: usize = 50;

@@ -30,8 +30,8 @@ pub use text::{GpuTextOptions, gpu_text};
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::numbers::noun;
 use reuselens_advice::{Finding, SourcePlace};
+use reuselens_document::numbers::noun;
 use reuselens_gpu_advisor::{KernelReport, LaunchFault, Ledger, source_line};
 
 /// A call on the way from `main` to a function of CUDA, with names.

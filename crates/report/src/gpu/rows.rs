@@ -1,5 +1,8 @@
 //! Rows of the tables of a run, which text and page have in common: cells as text.
 
+use reuselens_document::numbers::{
+    DASH, count, noun, or_dash, percent, ratio_percent, significant,
+};
 use reuselens_gpu_advisor::{
     CacheCounts, ConfiguredLaunches, CopySum, GpuModel, InstructionMix, LaunchConfiguration,
     MemoryObject, Occupancy, SharedArrayReport,
@@ -10,7 +13,6 @@ use reuselens_warp::Extent;
 use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, ShortNames};
 pub(super) use crate::advice::short_place;
-use crate::numbers::{DASH, count, noun, or_dash, percent, ratio_percent, significant};
 
 /// Heads of [`kernel`].
 pub(super) const KERNEL_HEADS: [&str; 10] = [

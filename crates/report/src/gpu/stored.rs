@@ -49,9 +49,10 @@ impl StoredGpuRun {
     pub fn parse(text: &str) -> Result<StoredGpuRun, StoredGpuRunError> {
         let run: StoredGpuRun = serde_json::from_str(text)
             .map_err(|error| StoredGpuRunError::NotARun(error.to_string()))?;
-        match run.schema == GPU_SCHEMA {
-            true => Ok(run),
-            false => Err(StoredGpuRunError::Schema(run.schema)),
+        if run.schema == GPU_SCHEMA {
+            Ok(run)
+        } else {
+            Err(StoredGpuRunError::Schema(run.schema))
         }
     }
 }

@@ -3,6 +3,9 @@
 use std::fmt::Write;
 
 use reuselens_advice::Finding;
+use reuselens_document::numbers::{count, ratio_percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 
 use super::sums::{KernelSum, ObjectSum};
 use super::{
@@ -10,8 +13,6 @@ use super::{
     rows,
 };
 use crate::advice::PlaceNames;
-use crate::numbers::{count, ratio_percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug)]
@@ -113,13 +114,8 @@ impl Writer<'_> {
             others.name = format!("({} others)", rest.len());
             cells.push(rows::kernel(&others, total));
         }
-        table(
-            out,
-            &columns(&rows::KERNEL_HEADS, &[0]),
-            &cells,
-            self.width,
-            self.paint,
-        );
+        Table::new(TableColumn::all(&rows::KERNEL_HEADS, &[0]), cells)
+            .write_text(out, self.width, self.paint);
         self.soft(out, KERNEL_LEGEND);
     }
 
@@ -129,10 +125,10 @@ impl Writer<'_> {
         // What the other columns leave, without the kernel's name.
         let width = self.width.saturating_sub(54);
         let cells: Vec<_> = kernels.map(|sum| rows::mix(sum, width)).collect();
-        let mut columns = columns(&rows::MIX_HEADS, &[0]);
+        let mut columns = TableColumn::all(&rows::MIX_HEADS, &[0]);
         columns.pop();
-        columns.push(TextColumn::left(rows::MIX_HEADS[4]).whole());
-        table(out, &columns, &cells, self.width, self.paint);
+        columns.push(TableColumn::figures(rows::MIX_HEADS[4]));
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
         if self.summed.kernels.len() > self.top {
             let more = self.summed.kernels.len() - self.top;
             self.soft(out, &format!("{more} more are on the page."));
@@ -148,13 +144,8 @@ impl Writer<'_> {
         let more = cells.len().saturating_sub(self.top);
         cells.truncate(self.top);
         heading(out, "Launch configurations", "", self.width, self.paint);
-        table(
-            out,
-            &columns(&rows::CONFIGURATION_HEADS, &[0, 7]),
-            &cells,
-            self.width,
-            self.paint,
-        );
+        Table::new(TableColumn::all(&rows::CONFIGURATION_HEADS, &[0, 7]), cells)
+            .write_text(out, self.width, self.paint);
         if more > 0 {
             self.soft(out, &format!("{more} more are on the page."));
         }
@@ -178,13 +169,8 @@ impl Writer<'_> {
         let shown = lines.iter().filter(|sum| sum.counts.global.sectors > 0);
         let shown = shown.take(self.top);
         let cells: Vec<_> = shown.map(|sum| rows::line(sum, total)).collect();
-        table(
-            out,
-            &columns(&rows::LINE_HEADS, &[0, 1]),
-            &cells,
-            self.width,
-            self.paint,
-        );
+        Table::new(TableColumn::all(&rows::LINE_HEADS, &[0, 1]), cells)
+            .write_text(out, self.width, self.paint);
     }
 
     fn objects(&self, out: &mut String) {
@@ -199,13 +185,8 @@ impl Writer<'_> {
             .iter()
             .map(|sum| rows::object(self.run, &short, sum, total))
             .collect();
-        table(
-            out,
-            &columns(&rows::OBJECT_HEADS, &[0, 1]),
-            &cells,
-            self.width,
-            self.paint,
-        );
+        Table::new(TableColumn::all(&rows::OBJECT_HEADS, &[0, 1]), cells)
+            .write_text(out, self.width, self.paint);
         self.soft(
             out,
             "with: memory of the host that copies tie to it. reused: loads whose line the block had \
@@ -221,8 +202,8 @@ impl Writer<'_> {
         cells.truncate(self.top);
         let title = "Arrays in shared memory by wavefronts";
         heading(out, title, "", self.width, self.paint);
-        let columns = columns(&rows::ARRAY_HEADS, &[0, 1]);
-        table(out, &columns, &cells, self.width, self.paint);
+        let columns = TableColumn::all(&rows::ARRAY_HEADS, &[0, 1]);
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
         self.soft(
             out,
             "wavefronts: passes that requests need; conflicts: those that they would not need if the \
@@ -236,10 +217,10 @@ impl Writer<'_> {
             return;
         }
         // Three rows of each kernel.
-        let shown = &cells[..cells.len().min(3 * self.top)];
+        let shown = cells.into_iter().take(3 * self.top);
         heading(out, cache_sizes::TITLE, "", self.width, self.paint);
-        let columns = columns(&cache_sizes::heads(), &cache_sizes::WORDS);
-        table(out, &columns, shown, self.width, self.paint);
+        let columns = TableColumn::all(&cache_sizes::heads(), &cache_sizes::WORDS);
+        Table::new(columns, shown).write_text(out, self.width, self.paint);
         self.soft(out, cache_sizes::LEGEND);
     }
 
@@ -250,7 +231,7 @@ impl Writer<'_> {
         let lines = host.lines.iter().take(self.top);
         let cells: Vec<_> = lines.map(|sum| host.line_row(sum)).collect();
         let heads = host.line_heads();
-        table(out, &columns(&heads, &[0]), &cells, self.width, self.paint);
+        Table::new(TableColumn::all(&heads, &[0]), cells).write_text(out, self.width, self.paint);
         self.soft(out, &host.left_out_text(&host.lines_left_out));
         let title = "Data objects of the host by misses";
         heading(out, title, "", self.width, self.paint);
@@ -258,13 +239,8 @@ impl Writer<'_> {
         let objects = host.objects.iter().take(self.top);
         let cells: Vec<_> = objects.map(|sum| host.object_row(sum, &short)).collect();
         let heads = host.object_heads();
-        table(
-            out,
-            &columns(&heads, &[0, 1]),
-            &cells,
-            self.width,
-            self.paint,
-        );
+        Table::new(TableColumn::all(&heads, &[0, 1]), cells)
+            .write_text(out, self.width, self.paint);
         self.soft(out, "on the device: memory that copies tie the object to.");
         self.soft(out, &host.left_out_text(&host.objects_left_out));
     }
@@ -327,13 +303,4 @@ impl Writer<'_> {
         let text = wrap(text, self.width, 2);
         let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
     }
-}
-
-pub(super) fn columns(heads: &[impl AsRef<str>], words: &[usize]) -> Vec<TextColumn> {
-    let column = |(at, head): (usize, _)| match words.contains(&at) {
-        true => TextColumn::left(head),
-        false => TextColumn::right(head),
-    };
-    let heads = heads.iter().map(AsRef::as_ref);
-    heads.enumerate().map(column).collect()
 }

@@ -7,16 +7,16 @@ mod totals;
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, inline, page, paragraphs};
+use reuselens_document::numbers::count;
 use reuselens_locality::FineHistogram;
 use reuselens_profile::{CacheSize, DifferenceError, Dimension, LocalityChange, Profile};
 use serde_json::{Value, json};
 
-use super::escape::{escape, inline, paragraphs};
 use super::plot::Axis;
-use super::{data, headline, lessons, page};
+use super::{data, headline, lessons};
 use crate::caches::{self, Level};
-use crate::numbers::count;
-use crate::words;
+use crate::{MAKER, words};
 
 /// Changes of fewer misses than this share of those of the first profile are noise.
 const NOISE: f64 = 0.01;
@@ -77,7 +77,7 @@ pub fn compare(
     options: &CompareOptions,
 ) -> Result<String, DifferenceError> {
     let mut out = String::with_capacity(128 << 10);
-    page::head(&mut out, &options.title);
+    page::head(&mut out, MAKER, &options.title);
     let Some(first) = variants.first() else {
         without_profiles(&mut out, options);
         return Ok(out);
@@ -96,7 +96,7 @@ pub fn compare(
         ("method", "Method"),
     ];
     let findings = stage.finding_changes();
-    page::top(&mut out, &links, |id| match id {
+    page::top(&mut out, MAKER, &links, |id| match id {
         "changes" => variants.len() > 1,
         "findings" => !findings.is_empty(),
         _ => true,
@@ -118,19 +118,19 @@ pub fn compare(
         stage.changes(&mut out, options);
     }
     closing(&mut out, variants, options);
-    page::end(&mut out, &stage.json());
+    super::page::end(&mut out, &stage.json());
     Ok(out)
 }
 
 /// The rest of a page that compares nothing.
 fn without_profiles(out: &mut String, options: &CompareOptions) {
-    page::top(out, &[], |_| false);
+    page::top(out, MAKER, &[], |_| false);
     let _ = write!(
         out,
         "<h1 class=\"title\">{}</h1><p class=\"lead\">There is no profile to compare.</p>",
         escape(&options.title)
     );
-    page::end(out, "{}");
+    page::end(out, MAKER, "");
 }
 
 /// What the curves show, after what to compare.
@@ -201,17 +201,18 @@ impl<'a> ComparedProfiles<'a> {
             .iter()
             .map(|it| it.profile.histogram.accesses());
         let (least, most) = (all.clone().min().unwrap_or(0), all.max().unwrap_or(0));
-        let compared = match (most - least) as f64 <= most as f64 * UNEQUAL {
-            true => "As all have equally many accesses, to within 1 %, <b>the lower curve misses \
+        let compared = if (most - least) as f64 <= most as f64 * UNEQUAL {
+            "As all have equally many accesses, to within 1 %, <b>the lower curve misses \
                      less</b> at that size."
-                .to_owned(),
-            false => format!(
+                .to_owned()
+        } else {
+            format!(
                 "The numbers of accesses differ, from {} to {}: <b>a lower curve need not miss \
                  less</b>. Compare the misses: those below the picture, and those that pointing at \
                  it shows.",
                 count(least),
                 count(most)
-            ),
+            )
         };
         format!(
             "Pick a cache size below and go up: each curve is the part of its own accesses that \
@@ -221,14 +222,14 @@ impl<'a> ComparedProfiles<'a> {
 
     /// Appends the curves and the histograms, each over each other.
     fn pictures(&self, out: &mut String, changes: &[LocalityChange]) {
-        page::picture(
+        page::card(
             out,
             "sizes",
             "Which cache sizes each one needs",
             &self.explain_curves(),
             |out| self.curves(out, changes),
         );
-        page::picture(
+        page::card(
             out,
             "distances",
             "How far apart each one reuses its data",

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{grouped, ratio_percent};
 use reuselens_locality::FineHistogram;
 
-use super::escape::{escape, percent};
 use super::plot::{self, Axis, Plot};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{grouped, ratio_percent};
 
 /// Cache sizes at which a curve has a point: every size below 32 items, then sixteen to an octave,
 /// up to the end of the axis. A fine histogram is exact at all of them.

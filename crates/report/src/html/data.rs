@@ -1,12 +1,12 @@
 //! The data of a page's script as JSON: tables of groups with their histograms, and the calling
 //! context tree, cut to a size that a page can have.
 
+use reuselens_document::numbers::count;
 use reuselens_locality::FineHistogram;
 use reuselens_profile::{Cell, Dimension, Group, HistogramSum, Profile};
 use serde_json::{Value, json};
 
 use super::scene::Scene;
-use crate::numbers::count;
 
 /// One table of groups.
 pub(crate) struct GroupTable {
@@ -325,7 +325,8 @@ fn charge(
         if left_out[parent] == 0 {
             continue;
         }
-        let calls = crate::numbers::noun(left_out[parent], "smaller call", "smaller calls");
+        let calls =
+            reuselens_document::numbers::noun(left_out[parent], "smaller call", "smaller calls");
         nodes.push(ContextTreeNode {
             parent,
             function: format!("({calls})"),

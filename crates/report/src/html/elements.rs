@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, grouped};
 use reuselens_locality::total;
 use reuselens_profile::{Element, Object};
 
-use super::escape::{escape, percent};
 use super::scene::Scene;
-use crate::numbers::{count, grouped};
 use crate::words;
 
 /// Structures that are drawn at most.

@@ -1,8 +1,9 @@
 //! The section of a page about the average footprint.
 
-use super::page::picture;
+use reuselens_document::html::page::card;
+use reuselens_document::{ChartAxis, ChartLine, Panel, Unit, on_page};
+
 use super::scene::Scene;
-use crate::chart::{self, ChartLine, Panel, Unit};
 
 const EXPLAIN: &str = "Take a stretch of the run, of so many accesses, anywhere: how much different data does it touch, \
 on the average of all such stretches? Where the curve is steep, the program goes over new data; where it is flat, it stays with \
@@ -15,8 +16,8 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
     };
     let panel = Panel::Lines {
         title: String::new(),
-        x: "accesses in a row".to_owned(),
-        y: format!("distinct {}", scene.items()),
+        x: ChartAxis::logarithmic("accesses in a row", Unit::Things),
+        y: ChartAxis::logarithmic(format!("distinct {}", scene.items()), Unit::Things),
         lines: vec![ChartLine {
             name: "footprint".to_owned(),
             points: points
@@ -26,15 +27,14 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
             ..ChartLine::default()
         }],
         marks: Vec::new(),
-        unit: Unit::Things,
     };
-    picture(
+    card(
         out,
         "footprint",
         "How much data a stretch of the run touches",
         EXPLAIN,
         |out| {
-            out.push_str(&chart::inline(&[panel]));
+            out.push_str(&on_page(&[panel]));
         },
     );
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::with_code;
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, grouped};
 use reuselens_profile::Warning;
 use reuselens_units::Bytes;
 
-use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches::Level;
-use crate::numbers::{count, grouped};
 use crate::words;
 
 /// Appends the command, the facts and the headline.
@@ -225,13 +226,13 @@ pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
         } else {
             format!(
                 " <span class=\"hint\">To do: {}.</span>",
-                super::escape::with_code(warning.hint.trim_end_matches('.'))
+                with_code(warning.hint.trim_end_matches('.'))
             )
         };
         let _ = write!(
             out,
             "<li><b>{}.</b>{hint} <code>{}</code></li>",
-            super::escape::with_code(warning.message.trim_end_matches('.')),
+            with_code(warning.message.trim_end_matches('.')),
             escape(&warning.code)
         );
     }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::percent;
+use reuselens_document::numbers::{count, grouped};
 use reuselens_locality::Log2Histogram;
 
-use super::escape::percent;
 use super::plot::{self, Axis, Plot};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{count, grouped};
 
 /// Room left at each side of a bar, as a part of its bin.
 const INSET: f64 = 0.05;
@@ -176,7 +176,7 @@ fn describe(scene: &Scene) -> String {
         let _ = write!(
             text,
             " The highest bar, {}, is at {} to {}.",
-            crate::numbers::percent(part, scene.accesses),
+            reuselens_document::numbers::percent(part, scene.accesses),
             caches::size(low, scene.profile.granularity),
             caches::size(high, scene.profile.granularity)
         );

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
+use reuselens_document::numbers::grouped;
+
 use super::data::ContextTreeNode;
-use super::escape::escape;
 use super::scene::Scene;
-use crate::numbers::grouped;
 
 /// Height of a level in pixels.
 const LEVEL: usize = 27;
@@ -105,7 +106,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, nodes: &[ContextTreeNode]) 
 fn write_tile(out: &mut String, nodes: &[ContextTreeNode], costs: &[(u64, u64)], tile: &Tile) {
     let node = &nodes[tile.node];
     let (misses, accesses) = costs[tile.node];
-    let share = crate::numbers::percent(misses, costs[0].0);
+    let share = reuselens_document::numbers::percent(misses, costs[0].0);
     let call = if node.call.is_empty() {
         String::new()
     } else {

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use reuselens_advice::capitalised;
+use reuselens_document::html::{escape, percent, with_code};
+use reuselens_document::numbers::grouped;
 
-use super::escape::{escape, percent, with_code};
 use super::scene::Scene;
-use crate::numbers::grouped;
 use crate::{caches, conflicts, words};
 
 /// What a reuse distance is, with an example.

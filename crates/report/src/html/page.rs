@@ -1,19 +1,17 @@
-//! [`page`]: one profile as an HTML page. It puts the sections together and has the head and the
-//! end that all pages share.
+//! [`page`]: one profile as an HTML page. It puts the sections together.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use reuselens_document::html::{page, script_json};
 use reuselens_profile::{CacheSize, Profile};
 
 use super::scene::Scene;
 use super::{
-    curve, data, escape, footprint, headline, histogram, icicle, lessons, paths, source, tables,
-    weights,
+    curve, data, footprint, headline, histogram, icicle, lessons, paths, source, tables, weights,
 };
-use crate::{ShownProfile, advice, causes};
+use crate::{MAKER, ShownProfile, advice, causes};
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("scales.js"), include_str!("script.js"));
 
 /// The sections that the bar at the top links to, if they are there.
@@ -73,14 +71,14 @@ pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
         "" => crate::words::command(profile),
         title => title.to_owned(),
     };
-    head(&mut out, &title);
+    page::head(&mut out, MAKER, &title);
     let tables = data::tables(&scene);
     let tree = data::tree(profile);
     let files = source::files(&scene);
     let patterns = paths::pictures(&scene);
     let found = advice::for_page(shown);
     let causes = causes::sections(profile);
-    top(&mut out, &SECTIONS, |id| match id {
+    page::top(&mut out, MAKER, &SECTIONS, |id| match id {
         "advice" => found.is_some(),
         "why" => !causes.why.is_empty(),
         "lines" => !causes.lines.is_empty(),
@@ -121,7 +119,7 @@ pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
 
 /// Appends the pictures of all accesses.
 fn pictures(out: &mut String, scene: &Scene) {
-    picture(
+    page::card(
         out,
         "distances",
         "How far apart data is reused",
@@ -130,7 +128,7 @@ fn pictures(out: &mut String, scene: &Scene) {
             histogram::write(out, scene);
         },
     );
-    picture(
+    page::card(
         out,
         "sizes",
         "What caches of other sizes would do",
@@ -142,7 +140,7 @@ fn pictures(out: &mut String, scene: &Scene) {
 }
 
 /// Appends the choice of the heights of a picture, shared by all pictures.
-pub(crate) fn heights(out: &mut String, picture: &str) {
+pub(super) fn heights(out: &mut String, picture: &str) {
     let choices = [
         ("all", "all accesses"),
         ("log", "logarithmic"),
@@ -162,55 +160,13 @@ pub(crate) fn heights(out: &mut String, picture: &str) {
     out.push_str("</fieldset>");
 }
 
-/// Appends everything up to the body's content.
-pub(crate) fn head(out: &mut String, title: &str) {
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{} · reuselens</title>\n<style>{STYLE}</style></head>\n<body><div class=\"wrap\">",
-        escape::escape(title)
+/// Appends the end of a page, with the script of pictures and tables and with its numbers as JSON.
+pub(super) fn end(out: &mut String, json: &str) {
+    let numbers = script_json(json);
+    let scripts = format!(
+        "\n<script type=\"application/json\" id=\"data\">{numbers}</script>\n<script>{SCRIPT}</script>"
     );
-}
-
-/// Appends the bar at the top: the name, links to the sections that exist, the switch of the theme.
-pub(crate) fn top(out: &mut String, links: &[(&str, &str)], is_there: impl Fn(&str) -> bool) {
-    out.push_str(
-        "<header class=\"top\"><span class=\"brand\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"8.5\" cy=\"8.5\" \
-         r=\"6.5\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"/><path d=\"M13.5 13.5L18.5 18.5M5.5 10.5V9M8.5 10.5V5.5M11.5 \
-         10.5V8\" stroke=\"currentColor\" stroke-width=\"2\" stroke-linecap=\"round\"/></svg>reuselens</span><nav \
-         aria-label=\"Sections\">",
-    );
-    for (id, name) in links.iter().filter(|(id, _)| is_there(id)) {
-        let _ = write!(out, "<a href=\"#{id}\">{name}</a>");
-    }
-    out.push_str("</nav><button class=\"theme needs-js\" id=\"theme\" type=\"button\">Dark</button></header>\n<main>\n");
-}
-
-/// Appends a section with a picture.
-pub(crate) fn picture(
-    out: &mut String,
-    id: &str,
-    title: &str,
-    explain: &str,
-    draw: impl FnOnce(&mut String),
-) {
-    let _ = write!(
-        out,
-        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2><p class=\"explain\">{explain}</p>"
-    );
-    draw(out);
-    out.push_str("</div></section>\n");
-}
-
-/// Appends the end of the page, with the script and its numbers.
-pub(crate) fn end(out: &mut String, json: &str) {
-    let _ = write!(
-        out,
-        "</main><footer>Made by reuselens. This file is complete: it loads nothing, and can be mailed or archived.\
-         </footer></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}</script></body></html>",
-        escape::script_json(json)
-    );
+    page::end(out, MAKER, &scripts);
 }
 
 /// Appends the choice of the cache.

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
+use reuselens_document::html::page::card;
+use reuselens_document::numbers::count;
 use reuselens_locality::{Histogram, Path, Pattern, PatternBin, PatternBins, total};
 use reuselens_predict::Merging;
 use reuselens_profile::{PathProfile, PathSite};
 
-use super::escape::percent;
-use super::page::picture;
 use super::scene::Scene;
 use crate::multiples::{self, Bar, EXPLAIN, Edge, MOST, PATHS, PatternRow, Picture};
-use crate::numbers::count;
+use crate::path_shares;
 
 /// Outcomes that distinguish the rows of a picture; fewer if no longer paths were kept.
 const LENGTH: u32 = 8;
@@ -34,7 +35,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     lines.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let lines = lines.into_iter().take(MOST);
     let draw =
-        |(_, name, line): (u64, String, PathLine)| line.picture(name, scene.chosen.items, length);
+        |(_, name, line): (u64, String, PathLine)| line.card(name, scene.chosen.items, length);
     lines.map(draw).collect()
 }
 
@@ -55,9 +56,10 @@ fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, PathLine)> 
     let mut lines: BTreeMap<Key, (String, PathLine)> = BTreeMap::new();
     for (site, found) in paths.at(length).unwrap_or_default() {
         let frame = &site.frame;
-        let number = match has_line(site) {
-            true => u64::from(frame.line),
-            false => site.offset,
+        let number = if has_line(site) {
+            u64::from(frame.line)
+        } else {
+            site.offset
         };
         let key = (site.module.clone(), frame.file.clone(), number);
         let known = lines.entry(key);
@@ -98,7 +100,7 @@ impl PathLine {
     }
 
     /// A row for all paths together, and one for each of those with most accesses.
-    fn picture(&self, name: String, items: u64, length: u32) -> Picture {
+    fn card(&self, name: String, items: u64, length: u32) -> Picture {
         let mut all = PatternBins::new();
         for bins in self.paths.values() {
             all.merge(bins);
@@ -164,50 +166,15 @@ pub(crate) fn write(out: &mut String, scene: &Scene, pictures: &[Picture]) {
         scene.chosen.label(),
         paths.keep
     );
-    picture(out, "paths", "Patterns by path", &explain, |out| {
+    card(out, "paths", "Patterns by path", &explain, |out| {
         let edges: Vec<Edge> = scene
             .levels
             .iter()
             .map(|level| (level.short().to_owned(), level.items))
             .collect();
         multiples::write(out, pictures, &edges);
-        shares(out, paths);
+        path_shares::table(paths).write_html(out);
+        let explain = escape(&path_shares::explain(paths));
+        let _ = write!(out, "<p class=\"explain\">{explain}</p>");
     });
-}
-
-/// The table of how well paths separate patterns, by their length.
-fn shares(out: &mut String, paths: &PathProfile) {
-    out.push_str(
-        "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">Outcomes</th><th scope=\"col\">Paths</th>\
-         <th scope=\"col\">Accesses told</th><th scope=\"col\">Several patterns</th><th scope=\"col\">Told apart</th><th scope=\"col\">Aliased</th>\
-         <th scope=\"col\">Short and long</th><th scope=\"col\">Not known</th></tr></thead><tbody>",
-    );
-    let all = paths.shares.first().map_or(0, |shares| shares.accesses);
-    for row in &paths.shares {
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            row.length,
-            count(row.paths),
-            percent(row.accesses, all),
-            percent(row.multiple, row.instructions),
-            percent(row.differentiable, row.multiple),
-            percent(row.aliased, row.multiple),
-            percent(row.short_and_long, row.multiple),
-            percent(row.unknown, row.multiple)
-        );
-    }
-    let instructions = paths.shares.first().map_or(0, |shares| shares.instructions);
-    let _ = write!(
-        out,
-        "</tbody></table></div><p class=\"explain\">The accesses whose path of so many outcomes is told apart: rarer ones are by fewer. Of \
-         {} instructions, those with several patterns; of these, those whose paths have \
-         one pattern each (<i>told apart</i>), those where one path stands for several ways through the program (<i>aliased</i>), and \
-         those that have a short and a long pattern and are not told apart; of the rest it is not known, as the several patterns are of \
-         rarer paths together. Rare reuses count as patterns here. Patterns end by {}; \
-         long is a mean of {} items or more.</p>",
-        count(instructions),
-        paths.rule,
-        count(paths.long)
-    );
 }

@@ -4,10 +4,10 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
 use reuselens_locality::Log2Histogram;
 use reuselens_units::Granularity;
 
-use super::escape::escape;
 use crate::caches::{self, Level};
 
 /// The part of the width that finite distances have; the rest is for first touches.

@@ -127,8 +127,6 @@ function slider(area, axis, sizes, first, read, choose) {
 }
 
 function start() {
-  const root = document.documentElement;
-  root.classList.add("js");
   const $ = (selector, within = document) => within.querySelector(selector);
   const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
   const make = (tag, words, className) => {
@@ -137,7 +135,6 @@ function start() {
     if (className) element.className = className;
     return element;
   };
-  theme();
   const D = JSON.parse($("#data").textContent);
   if (D.compare && $("#curves")) compare();
   if (!D.whole || !accesses(D.whole)) return;
@@ -563,16 +560,6 @@ function start() {
       $("#readout").replaceChildren(make("b", size(here, D.g)), `: ${words} miss.`);
       area.setAttribute("aria-valuetext", `${size(here, D.g)}: ${words} miss`);
     });
-  }
-
-  function theme() {
-    const button = $("#theme");
-    const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-    const asked = new URLSearchParams(location.search).get("theme") || location.hash.slice(1);
-    if (asked === "dark" || asked === "light") root.dataset.theme = asked;
-    const name = () => { button.textContent = isDark() ? "Light" : "Dark"; button.title = `Switch to ${button.textContent.toLowerCase()} colours`; };
-    button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
-    name();
   }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, grouped};
 use reuselens_locality::FineHistogram;
 use serde_json::{Value, json};
 
 use super::data;
-use super::escape::{escape, percent};
 use super::scene::Scene;
-use crate::numbers::{count, grouped};
 
 /// Lines shown around a line that accesses memory.
 const AROUND: usize = 4;
@@ -181,7 +181,7 @@ fn write_line(
 /// Appends a row for lines that are not shown, if there are any, and why.
 fn gap(out: &mut String, lines: usize, why: &str) {
     if lines > 0 {
-        let lines = crate::numbers::noun(lines as u64, "line", "lines");
+        let lines = reuselens_document::numbers::noun(lines as u64, "line", "lines");
         let _ = write!(
             out,
             "<tr class=\"gap\"><td colspan=\"5\">{lines} {why}</td></tr>"

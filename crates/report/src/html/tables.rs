@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, grouped};
 use reuselens_profile::Dimension;
 
 use super::data::{GroupRow, GroupTable};
 use super::elements;
-use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{count, grouped};
 
 /// Rows that a table always shows.
 const FEWEST: usize = 10;
@@ -120,7 +120,7 @@ fn write_table(out: &mut String, scene: &Scene, table: &GroupTable) {
     }
     out.push_str("</tbody>");
     if let Some((groups, rest)) = &table.left_out {
-        let name = crate::numbers::noun(*groups as u64, "more group", "more groups");
+        let name = reuselens_document::numbers::noun(*groups as u64, "more group", "more groups");
         let _ = write!(out, "<tfoot><tr><th scope=\"row\">{name}, together</th>");
         cells(out, scene, rest, rest.misses(scene.chosen.items), all);
         out.push_str("<td></td></tr></tfoot>");

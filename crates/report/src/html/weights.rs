@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::escape::escape;
+use reuselens_document::html::escape;
+
 use super::scene::Scene;
 use crate::weights;
 

@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::total;
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, exact_size};
 use reuselens_profile::Frame;
 use reuselens_units::{Bytes, shown};
 
 use super::{PlacementReport, calls, reason, tier};
-use crate::numbers::{count, percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// Calls of an allocation path that are shown, at most.
 const CALLS: usize = 4;
@@ -177,18 +178,18 @@ pub(super) fn objects(
     let title = "Objects by F, accesses for each byte";
     heading(out, title, &aside, width, paint);
     let columns = [
-        TextColumn::right("rank"),
-        TextColumn::left("object"),
-        TextColumn::left("part"),
-        TextColumn::right("size"),
-        TextColumn::right("accesses"),
-        TextColumn::right("share"),
-        TextColumn::right("F"),
-        TextColumn::right("misses"),
-        TextColumn::left("belongs in"),
+        TableColumn::numbers("rank"),
+        TableColumn::words("object"),
+        TableColumn::words("part"),
+        TableColumn::numbers("size"),
+        TableColumn::numbers("accesses"),
+        TableColumn::numbers("share"),
+        TableColumn::numbers("F"),
+        TableColumn::numbers("misses"),
+        TableColumn::words("belongs in"),
     ];
     let cells: Vec<Vec<String>> = shown.iter().map(|row| row.cells(plan)).collect();
-    rows(out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(out, width, paint);
     others(out, &all, &shown);
     details(out, &shown, width, paint);
 }

@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, page};
+use reuselens_document::numbers::{percent, ratio_percent};
 use reuselens_locality::total;
 use reuselens_placement::{CapacityPoint, Placed, PlacementPlan, Reason, capacity_curve};
 use reuselens_units::Bytes;
 
 use super::PlacementReport;
-use super::phases::{CONTEXT_HEADS, PHASE_HEADS, context_rows, phase_rows};
-use super::text::{OBJECT_HEADS, RULE_HEADS, object_row, objective, rule_rows};
-use crate::html::{escape, page, table};
-use crate::numbers::{percent, ratio_percent};
-use crate::words;
+use super::phases::{context_table, phase_name, phase_table};
+use super::text::{object_table, objective, rule_table};
+use crate::{MAKER, words};
 
 /// Objects that have a part of a bar of their own, at most; there are six colours.
 const PARTS: usize = 6;
@@ -36,7 +36,7 @@ const RULES: &str = "This plan beside the rules of other tools, by the same obje
 pub fn placement_page(report: &PlacementReport) -> String {
     let plan = report.plan;
     let mut out = String::with_capacity(96 << 10);
-    page::head(&mut out, "Placement");
+    page::head(&mut out, MAKER, "Placement");
     let has_phases = !plan.phases.phases.is_empty();
     let links = [
         ("tiers", "Tiers"),
@@ -46,40 +46,36 @@ pub fn placement_page(report: &PlacementReport) -> String {
         ("contexts", "Contexts"),
         ("rules", "Rules"),
     ];
-    page::top(&mut out, &links, |id| match id {
+    page::top(&mut out, MAKER, &links, |id| match id {
         "phases" => has_phases,
         "contexts" => plan.has_data,
         _ => true,
     });
     headline(&mut out, report);
-    page::picture(&mut out, "tiers", "What each tier holds", TIERS, |out| {
+    page::card(&mut out, "tiers", "What each tier holds", TIERS, |out| {
         tiers(out, plan)
     });
     let title = "What more or less fast memory would bring";
-    page::picture(&mut out, "capacity", title, CURVE, |out| curve(out, plan));
+    page::card(&mut out, "capacity", title, CURVE, |out| curve(out, plan));
     if has_phases {
-        page::picture(&mut out, "phases", "Phases", PHASES, |out| {
+        page::card(&mut out, "phases", "Phases", PHASES, |out| {
             phases(out, plan);
-            table(out, &(heads(&PHASE_HEADS), phase_rows(plan)), &[0, 6, 7]);
+            phase_table(plan).write_html(out);
         });
     }
-    page::picture(&mut out, "objects", "Objects", OBJECTS, |out| {
+    page::card(&mut out, "objects", "Objects", OBJECTS, |out| {
         objects(out, plan)
     });
     if plan.has_data {
-        page::picture(&mut out, "contexts", "Calling contexts", CONTEXTS, |out| {
-            table(out, &(heads(&CONTEXT_HEADS), context_rows(plan)), &[0, 5]);
+        page::card(&mut out, "contexts", "Calling contexts", CONTEXTS, |out| {
+            context_table(plan).write_html(out);
         });
     }
-    page::picture(&mut out, "rules", "How well each rule does", RULES, |out| {
-        table(out, &(heads(&RULE_HEADS), rule_rows(plan)), &[0, 4]);
+    page::card(&mut out, "rules", "How well each rule does", RULES, |out| {
+        rule_table(plan).write_html(out);
     });
-    page::end(&mut out, "{}");
+    page::end(&mut out, MAKER, "");
     out
-}
-
-fn heads(heads: &[&str]) -> Vec<String> {
-    heads.iter().map(|&head| head.to_owned()).collect()
 }
 
 fn headline(out: &mut String, report: &PlacementReport) {
@@ -114,12 +110,13 @@ fn headline(out: &mut String, report: &PlacementReport) {
             sum.2.saturating_add(tier.misses),
         )
     });
-    let proof = match plan.best.is_proven {
-        true => "No placement is better than this one.".to_owned(),
-        false => format!(
+    let proof = if plan.best.is_proven {
+        "No placement is better than this one.".to_owned()
+    } else {
+        format!(
             "A better one gains {} more at most.",
             ratio_percent(plan.best.gap())
-        ),
+        )
     };
     let _ = write!(
         out,
@@ -178,21 +175,23 @@ fn bar(out: &mut String, title: &str, aside: &str, parts: &[Part]) {
             out,
             "<span class=\"{class}\" style=\"width:{:.3}%\" title=\"{}\"></span>",
             part.share * 100.0,
-            escape(&match part.members.is_empty() {
-                true => words_of(part),
-                false => format!("{}: {}", words_of(part), part.members.join("; ")),
+            escape(&if part.members.is_empty() {
+                words_of(part)
+            } else {
+                format!("{}: {}", words_of(part), part.members.join("; "))
             })
         );
     }
     out.push_str("</div><ul class=\"stack-legend\">");
     for part in parts {
         let (class, words) = (part.class(), escape(&words_of(part)));
-        let words = match part.members.is_empty() {
-            true => words,
-            false => format!(
+        let words = if part.members.is_empty() {
+            words
+        } else {
+            format!(
                 "<details><summary>{words}</summary>{}</details>",
                 escape(&part.members.join("; "))
-            ),
+            )
         };
         let _ = write!(
             out,
@@ -273,13 +272,18 @@ fn phases(out: &mut String, plan: &PlacementPlan) {
         .phases
         .iter()
         .enumerate()
-        .zip(phase_rows(plan))
-        .map(|((at, phase), row)| part(row[0].clone(), phase.accesses, Some(at % PARTS)))
+        .map(|(at, phase)| {
+            let name = phase_name(&plan.phases.phases, phase);
+            part(name, phase.accesses, Some(at % PARTS))
+        })
         .collect();
     if plan.phases.outside > 0 {
         parts.push(part("in no phase".to_owned(), plan.phases.outside, None));
     }
-    let aside = format!("{} accesses", crate::numbers::count(plan.accesses));
+    let aside = format!(
+        "{} accesses",
+        reuselens_document::numbers::count(plan.accesses)
+    );
     bar(out, "the run", &aside, &parts);
 }
 
@@ -295,17 +299,21 @@ fn curve(out: &mut String, plan: &PlacementPlan) {
         octave(last.capacity).max(octave(first.capacity) + 1.0),
     );
     let x = |bytes: Bytes| ((octave(bytes) - low) / (high - low)).clamp(0.0, 1.0);
-    let share = |point: &CapacityPoint| match last.value > 0.0 {
-        true => (point.value / last.value).clamp(0.0, 1.0),
-        false => 0.0,
+    let share = |point: &CapacityPoint| {
+        if last.value > 0.0 {
+            (point.value / last.value).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
     };
     let mut path = String::new();
     for point in &points {
         let (x, y) = (x(point.capacity) * 1000.0, 1000.0 - share(point) * 1000.0);
         // A plan holds until more fits.
-        let _ = match path.is_empty() {
-            true => write!(path, "M{x:.1} {y:.1}"),
-            false => write!(path, "H{x:.1}V{y:.1}"),
+        let _ = if path.is_empty() {
+            write!(path, "M{x:.1} {y:.1}")
+        } else {
+            write!(path, "H{x:.1}V{y:.1}")
         };
     }
     out.push_str("<div class=\"plot\" style=\"--h:260px\"><div class=\"y\">");
@@ -374,15 +382,9 @@ fn objects(out: &mut String, plan: &PlacementPlan) {
     let left = shown.len().saturating_sub(ROWS);
     shown.truncate(ROWS);
     shown.sort_by_key(|(rank, _)| *rank);
-    let rows = shown
-        .iter()
-        .map(|(rank, placed)| object_row(plan, *rank, placed))
-        .collect();
-    table(out, &(heads(&OBJECT_HEADS), rows), &[1, 7, 8]);
+    let mut table = object_table(plan, &shown);
     if left > 0 {
-        let _ = write!(
-            out,
-            "<p>{left} more are in the slow memory; --json has all.</p>"
-        );
+        table.left_out = format!("{left} more are in the slow memory; --json has all.");
     }
+    table.write_html(out);
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use reuselens_document::numbers::{count, count_or_dash, percent, ratio_percent};
+use reuselens_document::terminal::{Paint, heading};
+use reuselens_document::{Table, TableColumn};
 use reuselens_placement::{ContextAdvice, ContextUse, Phase, PhaseVerdict, PlacementPlan};
 use reuselens_profile::Frame;
 use reuselens_units::counted;
 
 use super::calls;
-use crate::numbers::{count, count_or_dash, percent, ratio_percent};
-use crate::text::{Paint, TextColumn, heading, rows};
 
 /// Contexts as a table: what each accesses, and what the rule of footprints says of it. Nothing is
 /// written without placement data.
@@ -24,22 +25,11 @@ pub(super) fn contexts(out: &mut String, plan: &PlacementPlan, width: usize, pai
         width,
         paint,
     );
-    let columns = columns(&CONTEXT_HEADS, 1);
-    rows(out, &columns, &context_rows(plan), width, paint);
+    context_table(plan).write_text(out, width, paint);
 }
 
-/// Columns of numbers after one of words and before the `last` ones of words.
-fn columns(heads: &[&str], last: usize) -> Vec<TextColumn> {
-    let words = heads.len() - last;
-    let column = |(at, head): (usize, &&str)| match at == 0 || at >= words {
-        true => TextColumn::left(head),
-        false => TextColumn::right(head),
-    };
-    heads.iter().enumerate().map(column).collect()
-}
-
-/// The heads of [`context_rows`].
-pub(super) const CONTEXT_HEADS: [&str; 6] = [
+/// The heads of [`context_table`].
+const CONTEXT_HEADS: [&str; 6] = [
     "context",
     "accesses",
     "misses",
@@ -49,7 +39,7 @@ pub(super) const CONTEXT_HEADS: [&str; 6] = [
 ];
 
 /// A row for each context.
-pub(super) fn context_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
+pub(super) fn context_table(plan: &PlacementPlan) -> Table {
     let first = plan
         .phases
         .contexts
@@ -87,7 +77,8 @@ pub(super) fn context_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
             advice(context.advice).to_owned(),
         ]
     };
-    plan.phases.contexts.iter().map(row).collect()
+    let columns = TableColumn::all(&CONTEXT_HEADS, &[0, 5]);
+    Table::new(columns, plan.phases.contexts.iter().map(row))
 }
 
 fn advice(advice: ContextAdvice) -> &'static str {
@@ -122,12 +113,11 @@ pub(super) fn phases(out: &mut String, plan: &PlacementPlan, width: usize, paint
         width,
         paint,
     );
-    let columns = columns(&PHASE_HEADS, 2);
-    rows(out, &columns, &phase_rows(plan), width, paint);
+    phase_table(plan).write_text(out, width, paint);
 }
 
-/// The heads of [`phase_rows`].
-pub(super) const PHASE_HEADS: [&str; 8] = [
+/// The heads of [`phase_table`].
+const PHASE_HEADS: [&str; 8] = [
     "phase",
     "accesses",
     "entries",
@@ -139,16 +129,19 @@ pub(super) const PHASE_HEADS: [&str; 8] = [
 ];
 
 /// A row for each phase. Gains and costs are relative to what the phase's own placement is worth.
-pub(super) fn phase_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
+pub(super) fn phase_table(plan: &PlacementPlan) -> Table {
     let phases = &plan.phases.phases;
     let row = |phase: &Phase| {
-        let of_own = |value: f64| match phase.value_own > 0.0 {
-            true => part_or_times(value / phase.value_own),
-            false => "—".to_owned(),
+        let of_own = |value: f64| {
+            if phase.value_own > 0.0 {
+                part_or_times(value / phase.value_own)
+            } else {
+                "—".to_owned()
+            }
         };
         let [verdict, pays] = verdict(plan, phase);
         vec![
-            with_calls(&phase.function, &phase.calls, calls_needed(phases, phase)),
+            phase_name(phases, phase),
             percent(phase.accesses, plan.accesses),
             count_or_dash(phase.entries),
             of_own(phase.value_own - phase.value_whole),
@@ -158,7 +151,13 @@ pub(super) fn phase_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
             pays,
         ]
     };
-    phases.iter().map(row).collect()
+    let columns = TableColumn::all(&PHASE_HEADS, &[0, 6, 7]);
+    Table::new(columns, phases.iter().map(row))
+}
+
+/// The function of a phase, with as many of its calls as distinguish it from other phases.
+pub(super) fn phase_name(phases: &[Phase], phase: &Phase) -> String {
+    with_calls(&phase.function, &phase.calls, calls_needed(phases, phase))
 }
 
 /// How many calls distinguish the phases of a phase's function; 0 if there is one.
@@ -189,9 +188,10 @@ pub(super) fn with_calls(function: &str, path: &[Frame], count: usize) -> String
 
 /// A ratio in percent, or as a factor if it is 10 or more: `33.3 %`, `× 6,529`.
 fn part_or_times(ratio: f64) -> String {
-    match ratio < 10.0 {
-        true => ratio_percent(ratio),
-        false => format!("× {}", count(ratio as u64)),
+    if ratio < 10.0 {
+        ratio_percent(ratio)
+    } else {
+        format!("× {}", count(ratio as u64))
     }
 }
 
@@ -225,9 +225,10 @@ fn verdict(plan: &PlacementPlan, phase: &Phase) -> [String; 2] {
 
 /// `2.3 times`, `1,200 times`.
 fn times(factor: f64) -> String {
-    match factor < 100.0 {
-        true => format!("{factor:.1} times"),
-        false => format!("{} times", count(factor as u64)),
+    if factor < 100.0 {
+        format!("{factor:.1} times")
+    } else {
+        format!("{} times", count(factor as u64))
     }
 }
 

@@ -1,12 +1,11 @@
 //! [`PlacementPrediction`]: how a plan for an input that was not run came about, and how sure it
 //! is.
 
+use reuselens_document::numbers::{percent, ratio_percent};
 use reuselens_placement::{Placed, PlacementPlan, Reason, TransferredPlan};
 use reuselens_predict::{Estimate, ObjectEstimate, PredictedProfile};
 use reuselens_units::Bytes;
 use serde::Serialize;
-
-use crate::numbers::{percent, ratio_percent};
 
 /// Objects that cannot be predicted and have less than this part of the accesses are only counted.
 const NOTABLE: u64 = 1000;
@@ -27,12 +26,11 @@ pub struct PlacementPrediction<'a> {
 impl PlacementPrediction<'_> {
     /// A data size as people read it.
     fn size(&self, size: f64) -> String {
-        match self.predicted.given {
-            true => format!("{size}"),
-            false => {
-                Bytes((size as u64).saturating_mul(self.predicted.profile.granularity.bytes()))
-                    .to_string()
-            }
+        if self.predicted.given {
+            format!("{size}")
+        } else {
+            Bytes((size as u64).saturating_mul(self.predicted.profile.granularity.bytes()))
+                .to_string()
         }
     }
 

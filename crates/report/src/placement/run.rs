@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::total;
 use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
 use reuselens_preload::{ObjectOutcome, PlacedRun};
 use reuselens_units::{Bytes, counted, shown};
-
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// The column of bytes without room.
 const LEFT_OUT: usize = 5;
@@ -67,24 +67,24 @@ pub fn placed_run_text(
             row.remove(LEFT_OUT);
         });
     }
-    rows(&mut out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(&mut out, width, paint);
     let label = paint.ink(TextStyle::Soft, "verified");
     let _ = writeln!(out, "{label}  {}", wrap(&judgement(run), width, 10));
     out
 }
 
-fn columns() -> Vec<TextColumn> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        TextColumn::left("object"),
-        TextColumn::left("tier"),
-        TextColumn::left("as"),
-        TextColumn::right("blocks"),
-        TextColumn::right("placed"),
-        TextColumn::right("left out"),
-        TextColumn::right("as planned"),
-        TextColumn::right("elsewhere"),
-        TextColumn::right("untouched"),
-        TextColumn::left("verified"),
+        TableColumn::words("object"),
+        TableColumn::words("tier"),
+        TableColumn::words("as"),
+        TableColumn::numbers("blocks"),
+        TableColumn::numbers("placed"),
+        TableColumn::numbers("left out"),
+        TableColumn::numbers("as planned"),
+        TableColumn::numbers("elsewhere"),
+        TableColumn::numbers("untouched"),
+        TableColumn::words("verified"),
     ]
 }
 
@@ -304,18 +304,19 @@ fn tier_warnings(file: &PlacementFile, run: &PlacedRun, warnings: &mut Vec<Strin
         .filter(|(_, it)| it.refused > 0)
     {
         let name = shown(&tier.name);
-        warnings.push(match outcome.is_forbidden() {
-            true => format!(
+        warnings.push(if outcome.is_forbidden() {
+            format!(
                 "tier '{name}': the system forbids {} here (containers often do), so its objects \
                  are wherever the system puts them",
                 outcome.way
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "tier '{name}': the system refused {} for {}; such blocks were left to the \
                  ordinary allocator",
                 outcome.way,
                 counted(outcome.refused, "request", "requests")
-            ),
+            )
         });
     }
     if run.no_range > 0 {

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, percent, ratio_percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::total;
 use reuselens_placement::{LINE_FILL_BUFFERS, Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, counted, shown};
@@ -9,8 +12,7 @@ use reuselens_units::{Bytes, counted, shown};
 use super::objects::objects;
 use super::phases::{contexts, phases};
 use super::{PlacementReport, reason, tier};
-use crate::numbers::{count, percent, ratio_percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, warnings, wrap};
+use crate::text::warnings;
 use crate::words;
 
 /// What is missing in a profile that was made without `--placement`.
@@ -196,8 +198,8 @@ fn data(plan: &PlacementPlan) -> String {
     text
 }
 
-/// The heads of [`object_row`].
-pub(super) const OBJECT_HEADS: [&str; 9] = [
+/// The heads of [`object_table`].
+const OBJECT_HEADS: [&str; 9] = [
     "rank",
     "object",
     "size",
@@ -210,7 +212,7 @@ pub(super) const OBJECT_HEADS: [&str; 9] = [
 ];
 
 /// An object as the cells of a table.
-pub(super) fn object_row(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
+fn object_row(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
     let object = &placed.candidate;
     let belongs = match placed.reason {
         Reason::Placed => tier(plan, placed),
@@ -233,15 +235,22 @@ pub(super) fn object_row(plan: &PlacementPlan, rank: usize, placed: &Placed) -> 
     ]
 }
 
+/// These objects of the plan, each with its rank, as a table.
+pub(super) fn object_table(plan: &PlacementPlan, objects: &[(usize, &Placed)]) -> Table {
+    let row = |(rank, placed): &(usize, &Placed)| object_row(plan, *rank, placed);
+    let columns = TableColumn::all(&OBJECT_HEADS, &[1, 7, 8]);
+    Table::new(columns, objects.iter().map(row))
+}
+
 fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     heading(out, "What each tier holds", "", width, paint);
     let columns = [
-        TextColumn::left("tier"),
-        TextColumn::right("capacity"),
-        TextColumn::right("used"),
-        TextColumn::right("objects"),
-        TextColumn::right("accesses"),
-        TextColumn::right("misses"),
+        TableColumn::words("tier"),
+        TableColumn::numbers("capacity"),
+        TableColumn::numbers("used"),
+        TableColumn::numbers("objects"),
+        TableColumn::numbers("accesses"),
+        TableColumn::numbers("misses"),
     ];
     let cells: Vec<Vec<String>> = plan
         .machine
@@ -258,9 +267,10 @@ fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
             vec![
                 tier.name.clone(),
                 capacity,
-                match used.peak < used.bytes {
-                    true => format!("{}, {} at one time", Bytes(used.bytes), Bytes(used.peak)),
-                    false => Bytes(used.bytes).to_string(),
+                if used.peak < used.bytes {
+                    format!("{}, {} at one time", Bytes(used.bytes), Bytes(used.peak))
+                } else {
+                    Bytes(used.bytes).to_string()
                 },
                 used.objects.to_string(),
                 percent(used.accesses, plan.accesses),
@@ -268,38 +278,32 @@ fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
             ]
         })
         .collect();
-    rows(out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(out, width, paint);
 }
 
 fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     let best = &plan.best;
-    let aside = match best.is_proven {
-        true => "(no placement is better than this plan)".to_owned(),
-        false => format!(
+    let aside = if best.is_proven {
+        "(no placement is better than this plan)".to_owned()
+    } else {
+        format!(
             "(a better one gains {} more at most)",
             ratio_percent(best.gap())
-        ),
+        )
     };
     heading(out, "How well each rule does", &aside, width, paint);
-    let columns = [
-        TextColumn::left(RULE_HEADS[0]),
-        TextColumn::right(RULE_HEADS[1]),
-        TextColumn::right(RULE_HEADS[2]),
-        TextColumn::right(RULE_HEADS[3]),
-        TextColumn::left(RULE_HEADS[4]),
-    ];
-    rows(out, &columns, &rule_rows(plan), width, paint);
+    rule_table(plan).write_text(out, width, paint);
 }
 
-/// The heads of [`rule_rows`].
-pub(super) const RULE_HEADS: [&str; 5] = ["rule", "of the best", "objects", "bytes", "how"];
-
 /// A row for each rule, and one for the plan.
-pub(super) fn rule_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
+pub(super) fn rule_table(plan: &PlacementPlan) -> Table {
     let best = &plan.best;
-    let share = |value: f64| match best.value > 0.0 {
-        true => ratio_percent(value.max(0.0) / best.value),
-        false => "—".to_owned(),
+    let share = |value: f64| {
+        if best.value > 0.0 {
+            ratio_percent(value.max(0.0) / best.value)
+        } else {
+            "—".to_owned()
+        }
     };
     let mut cells: Vec<Vec<String>> = plan
         .rules
@@ -324,5 +328,6 @@ pub(super) fn rule_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
         Bytes(sizes.iter().sum()).to_string(),
         "branch and bound over all placements".to_owned(),
     ]);
-    cells
+    let heads = ["rule", "of the best", "objects", "bytes", "how"];
+    Table::new(TableColumn::all(&heads, &[0, 4]), cells)
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::percent;
+use reuselens_document::terminal::{Paint, TextStyle, wrap};
 use reuselens_locality::Log2Histogram;
 use reuselens_profile::Profile;
 
-use super::paint::{Paint, TextStyle, wrap};
 use crate::caches::{self, Level};
-use crate::numbers::percent;
 use crate::words;
 
 /// Columns of the label of a bar, at least: numbers of ids take more than sizes in bytes.

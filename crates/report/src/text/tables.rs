@@ -1,130 +1,16 @@
-//! Tables as text ([`rows`]), and the tables of [`summary`](super::summary) with the groups that
-//! miss most.
+//! The tables of [`summary`](super::summary) with the groups that miss most.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, percent};
+use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{Dimension, Group, Grouping, Profile};
-use reuselens_units::shown;
 
 use super::TextOptions;
-use super::paint::{Paint, TextStyle, heading, shorten_all, wrap};
 use crate::caches::{self, Level};
-use crate::numbers::{count, percent};
 use crate::words;
-
-/// A column of a table.
-pub(crate) struct TextColumn {
-    head: String,
-    left: bool,
-    /// It is never cut.
-    is_whole: bool,
-}
-
-impl TextColumn {
-    /// A column of words.
-    pub(crate) fn left(head: &str) -> Self {
-        TextColumn {
-            head: head.to_owned(),
-            left: true,
-            is_whole: false,
-        }
-    }
-
-    /// A column of numbers.
-    pub(crate) fn right(head: &str) -> Self {
-        TextColumn {
-            head: head.to_owned(),
-            left: false,
-            is_whole: true,
-        }
-    }
-
-    /// The same column, which is never cut: numbers among words would become others.
-    pub(crate) fn whole(self) -> Self {
-        TextColumn {
-            is_whole: true,
-            ..self
-        }
-    }
-}
-
-/// Columns between two columns of a table.
-const GAP: usize = 2;
-/// Columns that words of a table keep, however narrow the terminal is.
-const LEAST: usize = 12;
-
-/// Appends a table. Where it is wider than `width`, its columns of words are shortened, the widest
-/// first; words that differ stay different. Control characters in cells are shown as escapes.
-pub(crate) fn rows(
-    out: &mut String,
-    columns: &[TextColumn],
-    cells: &[Vec<String>],
-    width: usize,
-    paint: Paint,
-) {
-    let safe = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
-    let cells: Vec<Vec<String>> = cells.iter().map(safe).collect();
-    let widths = widths(columns, &cells, width);
-    let mut cells = cells;
-    for (index, column) in columns.iter().enumerate() {
-        if column.is_whole {
-            continue;
-        }
-        let texts: Vec<String> = cells.iter().map(|row| cell(row, index)).collect();
-        let short = shorten_all(&texts, widths[index].max(2));
-        for (row, short) in cells.iter_mut().zip(short) {
-            if let Some(cell) = row.get_mut(index) {
-                *cell = short;
-            }
-        }
-    }
-    let line = |row: &dyn Fn(usize) -> String| {
-        let mut text = String::new();
-        for (index, column) in columns.iter().enumerate() {
-            let cell = row(index);
-            let pad = " ".repeat(widths[index].saturating_sub(cell.chars().count()));
-            let _ = if column.left {
-                write!(text, "  {cell}{pad}")
-            } else {
-                write!(text, "  {pad}{cell}")
-            };
-        }
-        text.trim_end().to_owned()
-    };
-    let _ = writeln!(
-        out,
-        "{}",
-        paint.ink(TextStyle::Soft, &line(&|index| columns[index].head.clone()))
-    );
-    for cells in cells {
-        let _ = writeln!(out, "{}", line(&|index| cell(&cells, index)));
-    }
-}
-
-fn cell(row: &[String], index: usize) -> String {
-    row.get(index).cloned().unwrap_or_default()
-}
-
-/// The widths of the columns of a table that has `width` columns of the terminal.
-fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<usize> {
-    let natural = |(index, column): (usize, &TextColumn)| {
-        let cells = cells.iter().filter_map(|row| row.get(index));
-        let lengths = cells.chain([&column.head]).map(|text| text.chars().count());
-        lengths.max().unwrap_or(0)
-    };
-    let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
-    let taken = widths.iter().map(|width| width + GAP).sum::<usize>();
-    for _ in width..taken.max(width) {
-        let words = (0..columns.len()).filter(|index| !columns[*index].is_whole);
-        // The last of equally wide ones, since the first identifies the row.
-        match words.max_by_key(|index| widths[*index]) {
-            Some(widest) if widths[widest] > LEAST => widths[widest] -= 1,
-            _ => break,
-        }
-    }
-    widths
-}
 
 /// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache.
 /// A table whose only row would be what is unknown is replaced by a remark.
@@ -186,15 +72,14 @@ pub(crate) fn misses(
 fn no_table(profile: &Profile, unknown: &[Dimension]) -> String {
     let names: Vec<String> = unknown.iter().map(|by| format!("{by}s")).collect();
     let why = if profile.method.totals_only {
-        "the program was analysed as a whole (--by program), which tells nothing apart; analyse it again without that"
+        "the program was analysed as a whole (--by program), which breaks nothing down; analyse it again without that"
     } else {
         "nothing is known of them here"
     };
-    let tip = match unknown.contains(&Dimension::Path) && !profile.method.totals_only {
-        true => {
-            ". Paths are followed when a program is analysed: reuselens profile --by path,line -- PROGRAM"
-        }
-        false => "",
+    let tip = if unknown.contains(&Dimension::Path) && !profile.method.totals_only {
+        ". Paths are followed when a program is analysed: reuselens profile --by path,line -- PROGRAM"
+    } else {
+        ""
     };
     format!("No table of {}: {why}{tip}.", names.join(", "))
 }
@@ -216,7 +101,7 @@ impl TextTable<'_> {
     fn write(&self, out: &mut String, by: Dimension) {
         let mut groups = self.groups(by);
         if by == Dimension::Element && groups.iter().all(|(group, _)| group.name.starts_with('(')) {
-            let text = "No elements are told apart: name data structures with RecordData, or analyse with --elements.";
+            let text = "No elements are known: name data structures with RecordData, or analyse with --elements.";
             let text = wrap(text, self.width, 2);
             let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
         }
@@ -230,17 +115,17 @@ impl TextTable<'_> {
         groups.extend(together);
         groups.retain(|(group, _)| group.misses(self.chosen.items) > 0);
         let mut columns = vec![
-            TextColumn::right("misses"),
-            TextColumn::right("share"),
-            TextColumn::right("of its accesses"),
-            TextColumn::left(by.name()),
+            TableColumn::numbers("misses"),
+            TableColumn::numbers("share"),
+            TableColumn::numbers("of its accesses"),
+            TableColumn::words(by.name()),
         ];
         if by == Dimension::Line {
-            columns.push(TextColumn::left("data"));
+            columns.push(TableColumn::words("data"));
         }
         let threads = self.threads(by);
         if threads.is_some() {
-            columns.insert(3, TextColumn::right("threads"));
+            columns.insert(3, TableColumn::numbers("threads"));
         }
         let cells: Vec<Vec<String>> = groups
             .iter()
@@ -253,7 +138,7 @@ impl TextTable<'_> {
                 cells
             })
             .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
+        Table::new(columns, cells).write_text(out, self.width, self.paint);
         if all > groups.len() {
             let shown: u64 = groups
                 .iter()
@@ -263,7 +148,8 @@ impl TextTable<'_> {
             if rest == 0 {
                 return;
             }
-            let more = crate::numbers::noun((all - groups.len()) as u64, "other", "others");
+            let more =
+                reuselens_document::numbers::noun((all - groups.len()) as u64, "other", "others");
             let line = format!(
                 "  {more} with {} misses together ({})",
                 count(rest),

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, percent, significant};
+use reuselens_document::terminal::wrap;
 use reuselens_locality::{Histogram, ReuseTimes};
 use reuselens_profile::{Dimension, Profile};
 
-use super::paint::wrap;
 use crate::caches::Level;
-use crate::numbers::{count, percent, significant};
 use crate::times::DECADES;
 use crate::words;
 

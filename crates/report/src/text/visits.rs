@@ -3,13 +3,13 @@
 
 use std::cmp::Reverse;
 
+use reuselens_document::numbers::{count, count_or_dash};
+use reuselens_document::terminal::{Paint, heading};
+use reuselens_document::{Table, TableColumn};
 use reuselens_profile::{Dimension, Profile};
 use reuselens_units::Items;
 
 use super::TextOptions;
-use super::paint::{Paint, heading};
-use super::tables::{TextColumn, rows};
-use crate::numbers::{count, count_or_dash};
 use crate::words;
 
 /// Appends the contexts of most accesses, if contexts are asked for and their footprints known.
@@ -33,12 +33,12 @@ pub(super) fn write(
     let title = "Accesses and footprint of calling contexts";
     heading(out, title, "(itself, and with its calls)", width, paint);
     let columns = [
-        TextColumn::right("accesses"),
-        TextColumn::right("with calls"),
-        TextColumn::right("footprint"),
-        TextColumn::right("with calls"),
-        TextColumn::right("entries"),
-        TextColumn::left("context"),
+        TableColumn::numbers("accesses"),
+        TableColumn::numbers("with calls"),
+        TableColumn::numbers("footprint"),
+        TableColumn::numbers("with calls"),
+        TableColumn::numbers("entries"),
+        TableColumn::words("context"),
     ];
     let size = |items| Items(items).bytes(profile.granularity).to_string();
     let cells: Vec<Vec<String>> = visits
@@ -54,5 +54,5 @@ pub(super) fn write(
             ]
         })
         .collect();
-    rows(out, &columns, &cells, width, paint);
+    Table::new(columns, cells).write_text(out, width, paint);
 }

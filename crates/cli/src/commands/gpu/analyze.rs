@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::units::{counted, grouped, grouped_wide};
-use reuselens_report::{SheetSection, sheet};
+use reuselens_document::{Section, Table, TableColumn};
 
 use super::input::{Machine, Named, Output, SimtInput};
 use super::passes::{Analysed, Wanted, analysed};
@@ -113,36 +113,36 @@ impl Args {
 
     fn page(&self, found: &Analysed) -> String {
         let named = &found.named;
-        let table = named.iter().map(|(name, one)| cells(name, one).to_vec());
-        let heads = HEADS.map(str::to_owned).to_vec();
-        let characteristic = SheetSection {
-            title: "Reuse".to_owned(),
-            explain: format!(
+        let columns = TableColumn::all(&HEADS, &[0]);
+        let rows = named.iter().map(|(name, one)| cells(name, one).to_vec());
+        let characteristic = Section::new(
+            "reuse",
+            "Reuse",
+            format!(
                 "How much data is touched again, by how many memory instructions lie between. Both axes are \
                  logarithmic; distances without reuse have no point. Near is good: what is far is likely gone from a \
                  cache.{}{}",
                 pictures::left_out(named),
                 pictures::nothing(named.iter().all(|(_, one)| one.total() == 0))
             ),
-            table: (heads, table.collect()),
-            panels: pictures::characteristics(named),
-        };
+        )
+        .table(Table::new(columns, rows))
+        .pictures(pictures::characteristics(named));
         let mut panels = Vec::new();
         if let Some(sharing) = &found.sharing {
             let title = format!("Warps of block {}", sharing.block);
             panels.push(pictures::sharing("Blocks", "blocks", &sharing.blocks));
             panels.push(pictures::sharing(&title, "warps", &sharing.warps));
         }
-        let sharing = SheetSection {
-            title: "Sharing".to_owned(),
-            explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
+        let sharing = Section::new(
+            "sharing",
+            "Sharing",
+            "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
                       squares off the diagonal are data that would be reused if the two ran together. Shades are logarithmic: \
-                      a step darker is several times as much; the number beside each is the fewest items that have it."
-                .to_owned(),
-            table: (Vec::new(), Vec::new()),
-            panels,
-        };
-        sheet(
+                      a step darker is several times as much; the number beside each is the fewest items that have it.",
+        )
+        .pictures(panels);
+        pictures::page(
             &self.input.called(&found.launch, found.is_last),
             &self.facts(found),
             &[characteristic, sharing],

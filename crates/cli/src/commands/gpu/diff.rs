@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::units::{counted, grouped, grouped_wide};
-use reuselens_report::{SheetSection, sheet};
+use reuselens_document::Section;
 use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{Characteristic, Difference, KernelRun, SimtError};
 
@@ -97,7 +97,7 @@ impl Args {
             .csv(&csv(&Difference::between(&before, &after)))?;
         let title = format!("{} → {}", self.before.display(), self.after.display());
         self.output
-            .html(|| sheet(&title, &[], &[section("Change", before, after)]))?;
+            .html(|| pictures::page(&title, &[], &[section(before, after)]))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -162,7 +162,7 @@ pub fn show(
 }
 
 /// Both characteristics and their difference, as a part of a page.
-pub fn section(title: &str, before: Characteristic, after: Characteristic) -> SheetSection {
+pub fn section(before: Characteristic, after: Characteristic) -> Section {
     let change = Difference::between(&before, &after);
     let (from, to) = change.domain;
     let mut panels = pictures::difference(&change);
@@ -180,12 +180,7 @@ pub fn section(title: &str, before: Characteristic, after: Characteristic) -> Sh
              reuse goes from {from} to {to}."
         )
     };
-    SheetSection {
-        title: title.to_owned(),
-        explain,
-        table: (Vec::new(), Vec::new()),
-        panels,
-    }
+    Section::new("change", "Change", explain).pictures(panels)
 }
 
 /// The distances at which the reuse degree changed, and by how much, nearest first.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::units::counted;
-use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{
     Common, Hypergraph, Mapping, MappingDepth, WarpGroups, fits, go_on, map,
 };
@@ -17,6 +16,7 @@ use reuselens_warp::{Extent, Launch};
 use super::diff::{self, Counts, gained, transactions};
 use super::input::{Machine, Output, SimtInput};
 use super::passes::check_block;
+use super::pictures;
 use super::typed::typed;
 use crate::exit::{Outcome, Usage};
 use crate::files::read_text;
@@ -153,9 +153,9 @@ impl Args {
         for line in self.advice(&run, &kept, &moved) {
             self.output.say(&line)?;
         }
-        let sections: [SheetSection; 1] = [diff::section("Change", before, after)];
+        let sections = [diff::section(before, after)];
         self.output
-            .html(|| sheet(&format!("{called}, re-mapped"), &facts, &sections))?;
+            .html(|| pictures::page(&format!("{called}, re-mapped"), &facts, &sections))?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -1,10 +1,15 @@
 //! The pictures of the `gpu` commands' pages: characteristics and sharing.
 
-use reuselens_report::{ChartLine, Panel, Unit};
+use reuselens_document::{ChartAxis, ChartLine, Panel, Section, Unit, sheet};
 use reuselens_simt::sharing::SharingMatrix;
 use reuselens_simt::{Characteristic, Difference};
 
 use super::input::Named;
+
+/// Sections as a page.
+pub fn page(title: &str, facts: &[String], sections: &[Section]) -> String {
+    sheet("reuselens", title, facts, sections)
+}
 
 /// The ranges that the literature shows: all, and two that are near.
 const RANGES: [u64; 3] = [u64::MAX, 400, 100];
@@ -23,14 +28,13 @@ pub fn characteristics(named: &[Named]) -> Vec<Panel> {
     ranges
         .map(|&range| Panel::Lines {
             title: title("Data reuse characteristic", range),
-            x: "reuse distance (memory instructions)".to_owned(),
-            y: "reuse degree".to_owned(),
+            x: ChartAxis::logarithmic("reuse distance (memory instructions)", Unit::Things),
+            y: ChartAxis::logarithmic("reuse degree", Unit::Things),
             lines: shown
                 .iter()
                 .map(|(name, one)| curve(name, one, range))
                 .collect(),
             marks: Vec::new(),
-            unit: Unit::Things,
         })
         .collect()
 }
@@ -97,14 +101,13 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
     ranges
         .map(|&range| Panel::Lines {
             title: title("Change of the reuse degree", range),
-            x: "reuse distance (memory instructions)".to_owned(),
-            y: "by how much".to_owned(),
+            x: ChartAxis::logarithmic("reuse distance (memory instructions)", Unit::Things),
+            y: ChartAxis::logarithmic("by how much", Unit::Things),
             lines: vec![
                 part("less reuse", -1.0, range),
                 part("more reuse", 1.0, range),
             ],
             marks: Vec::new(),
-            unit: Unit::Things,
         })
         .collect()
 }

@@ -347,9 +347,10 @@ impl Args {
             return error.into();
         }
         let readme = self.kernel.with_file_name("README.md");
-        let made = match readme.exists() {
-            true => format!("; {} says how they are made", readme.display()),
-            false => String::new(),
+        let made = if readme.exists() {
+            format!("; {} says how they are made", readme.display())
+        } else {
+            String::new()
         };
         anyhow::anyhow!(
             "{error}; say with --data FOLDER where the files of the description's buffers are{made}"

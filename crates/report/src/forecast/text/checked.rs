@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_predict::{Check, are_near};
 
 use super::{ForecastView, about, interval, short_name};
 use crate::caches;
 use crate::forecast::sums::ranking_words;
-use crate::numbers::{count, ratio_percent};
 
 impl ForecastView<'_> {
     pub(super) fn check(&self, out: &mut String) {
@@ -80,9 +80,10 @@ impl ForecastView<'_> {
             };
             let share = ratio_percent(wrong.accesses as f64 / all);
             let name = short_name(&wrong.name);
-            let near = match are_near(&wrong.predicted, &wrong.observed) {
-                true => "; all mean distances are within a tenth",
-                false => "",
+            let near = if are_near(&wrong.predicted, &wrong.observed) {
+                "; all mean distances are within a tenth"
+            } else {
+                ""
             };
             let _ = writeln!(out, "  wrong: {name} ({share} of accesses), {how}{near}");
         }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
+use reuselens_document::numbers::{count, percent};
 use reuselens_gpu_advisor::{DegreeHistograms, RequestSums};
 use reuselens_locality::Log2Histogram;
 
 use crate::gpu::GpuRun;
 use crate::gpu::sums::KernelSum;
-use crate::html::escape;
-use crate::numbers::{count, percent};
 
 /// A bar: its label below, and its height.
 struct LabelledBar {
@@ -75,9 +75,10 @@ fn distances(loads: &Log2Histogram, lost: u64) -> Vec<LabelledBar> {
     let mut bars: Vec<LabelledBar> = loads
         .iter()
         .map(|(low, high, value)| LabelledBar {
-            label: match low == high {
-                true => count(low),
-                false => format!("{}–", count(low)),
+            label: if low == high {
+                count(low)
+            } else {
+                format!("{}–", count(low))
             },
             value,
             class: "hit",

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, page};
+use reuselens_document::numbers::{count, noun};
 use reuselens_gpu_advisor::{HeatMap, SECTOR_BYTES};
 use reuselens_units::Bytes;
 
 use crate::gpu::sums::ObjectSum;
 use crate::gpu::{GpuRun, ShortNames, SummedRun};
-use crate::html::{escape, page};
-use crate::numbers::{count, noun};
 
 /// Rows at most, each of some kilobytes.
 const ROWS: usize = 48;
@@ -50,7 +50,7 @@ pub(super) fn write(out: &mut String, run: &GpuRun, objects: &[&ObjectSum]) {
     let rest = objects.len() - shown.len();
     let all = shown.iter().flat_map(|(_, rows)| rows);
     let scale = HeatScale::of(all.flat_map(|row| densities(&row.map)));
-    page::picture(out, "heat", title, EXPLAIN, |out| {
+    page::card(out, "heat", title, EXPLAIN, |out| {
         legend(out, &scale);
         for (sum, rows) in &shown {
             let map = &sum.heat;
@@ -198,9 +198,10 @@ impl HeatScale {
 fn exponent(number: f64, factor: f64) -> i32 {
     let power = (number.ln() / factor.ln()).floor() as i32;
     // Logarithms of exact powers are rounded.
-    match factor.powi(power + 1) <= number {
-        true => power + 1,
-        false => power,
+    if factor.powi(power + 1) <= number {
+        power + 1
+    } else {
+        power
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::escape;
+use reuselens_document::numbers::{count, noun, or_dash};
 use reuselens_gpu_advisor::{Direction, SECTOR_BYTES};
 use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use crate::gpu::sums::KernelSum;
 use crate::gpu::{GpuRun, SummedRun, rows};
-use crate::html::escape;
-use crate::numbers::{count, noun, or_dash};
 
 /// A box of the chart.
 struct ChartBox {

@@ -10,15 +10,17 @@ mod tables;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, page, with_code};
+use reuselens_document::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
+use reuselens_document::{Table, TableColumn, TableRow};
 use reuselens_gpu_advisor::{KernelReport, LaunchMetric};
 use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
-use crate::html::{escape, page, with_code};
-use crate::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
-use tables::{ROWS, TableRow, noted_section, section};
+use crate::MAKER;
+use tables::{ROWS, section, table_section};
 
 /// What a page of a run shows.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +77,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     let shared = rows::shared_arrays(kernels);
     let sizes = cache_sizes::rows(kernels);
     let mut out = String::with_capacity(128 << 10);
-    page::head(&mut out, &run.command);
+    page::head(&mut out, MAKER, &run.command);
     top(&mut out, |id| match id {
         "source" => !files.is_empty(),
         "heat" => !heated.is_empty(),
@@ -114,17 +116,17 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
         let about = ("bypass", "Bypassing the L1", BYPASS);
         section(&mut out, about, &BYPASS_HEADS, bypass, &[0]);
     }
-    page::end(&mut out, "{}");
+    page::end(&mut out, MAKER, "");
     out
 }
 
 /// Appends the chart of memories, and the bars of each kernel.
 fn pictures(out: &mut String, summed: &SummedRun<'_>) {
-    page::picture(out, "memory", "Where data moved", MEMORY, |out| {
+    page::card(out, "memory", "Where data moved", MEMORY, |out| {
         memory_chart::write(out, summed);
     });
     let kernels = &summed.kernels[..summed.kernels.len().min(PICTURED)];
-    page::picture(out, "reuse", "Reuse and divergence", DISTANCES, |out| {
+    page::card(out, "reuse", "Reuse and divergence", DISTANCES, |out| {
         bars::write(out, summed.run, kernels);
     });
 }
@@ -160,7 +162,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
         ("launches", "Launches"),
         ("bypass", "Bypass"),
     ];
-    page::top(out, &links, is_there);
+    page::top(out, MAKER, &links, is_there);
 }
 
 fn headline(out: &mut String, summed: &SummedRun<'_>) {
@@ -280,18 +282,18 @@ fn mix(out: &mut String, summed: &SummedRun<'_>) {
 
 /// Appends how kernels were launched.
 fn configurations(out: &mut String, kernels: &[KernelSum]) {
-    let mut cells = rows::configurations(kernels);
-    let more = cells.len().saturating_sub(ROWS);
-    cells.truncate(ROWS);
-    let mut left = rows::other_configurations(kernels);
-    if more > 0 {
-        let others = left.map_or_else(String::new, |others| format!(" {others}"));
-        left = Some(format!("{more} more are in the JSON.{others}"));
+    let columns = TableColumn::all(&rows::CONFIGURATION_HEADS, &[0, 7]);
+    let table = Table::new(columns, rows::configurations(kernels));
+    let mut table = table.first(ROWS, |more| format!("{more} more are in the JSON."));
+    if let Some(others) = rows::other_configurations(kernels) {
+        if !table.left_out.is_empty() {
+            table.left_out.push(' ');
+        }
+        table.left_out.push_str(&others);
     }
     let title = "Launch configurations and occupancy";
     let about = ("configurations", title, CONFIGURATIONS);
-    let heads = &rows::CONFIGURATION_HEADS;
-    noted_section(out, about, heads, cells, &[0, 7], left);
+    table_section(out, about, &table);
 }
 
 fn objects(out: &mut String, summed: &SummedRun<'_>) {
@@ -303,14 +305,19 @@ fn objects(out: &mut String, summed: &SummedRun<'_>) {
             .object
             .and_then(|it| run.ledger.objects.get(it as usize));
         let path = memory.map_or_else(String::new, |memory| run.path_text(memory.call_path));
-        let below = match path.is_empty() {
-            true => format!("accessed by {}", sum.kernels.join(", ")),
-            false => format!(
+        let below = if path.is_empty() {
+            format!("accessed by {}", sum.kernels.join(", "))
+        } else {
+            format!(
                 "accessed by {}; allocated by {path}",
                 sum.kernels.join(", ")
-            ),
+            )
         };
-        TableRow { cells, below }
+        TableRow {
+            cells,
+            below,
+            series: None,
+        }
     });
     let about = ("objects", "Data objects", OBJECTS);
     section(out, about, &rows::OBJECT_HEADS, rows.collect(), &[0, 1]);
@@ -325,9 +332,11 @@ fn copies(out: &mut String, run: &GpuRun) {
         let path = run.path_text(sum.call_path);
         TableRow {
             cells: rows::copy(run, sum),
-            below: match path.is_empty() {
-                true => path,
-                false => format!("called by {path}"),
+            series: None,
+            below: if path.is_empty() {
+                path
+            } else {
+                format!("called by {path}")
             },
         }
     });
@@ -417,14 +426,15 @@ fn launches(out: &mut String, run: &GpuRun) {
     reports.sort_by_key(|report| std::cmp::Reverse(report.instructions.threads));
     let (shown, rest) = reports.split_at(reports.len().min(ROWS / SHOWN.len()));
     let about = ("launches", "Launches", STATISTICS);
-    let left = (!rest.is_empty()).then(|| {
+    let columns = TableColumn::all(&STATISTIC_HEADS, &[0, 1, 3]);
+    let mut table = Table::new(columns, statistics(run, shown));
+    if !rest.is_empty() {
         let number = rest.iter().map(|report| report.launches.launches).sum();
         let launches = noun(number, "more launch", "more launches");
         let paths = noun(rest.len() as u64, "call path", "call paths");
-        format!("{launches} from {paths} are in the JSON only.")
-    });
-    let rows = statistics(run, shown);
-    noted_section(out, about, &STATISTIC_HEADS, rows, &[0, 1, 3], left);
+        table.left_out = format!("{launches} from {paths} are in the JSON only.");
+    }
+    table_section(out, about, &table);
 }
 
 fn statistics(run: &GpuRun, reports: &[&KernelReport]) -> Vec<Vec<String>> {

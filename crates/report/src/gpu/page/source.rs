@@ -7,8 +7,8 @@ use std::fmt::Write;
 use crate::gpu::instructions::PtxSum;
 use crate::gpu::rows;
 use crate::gpu::sums::LineSum;
-use crate::html::escape;
-use crate::numbers::{count, noun, percent};
+use reuselens_document::html::escape;
+use reuselens_document::numbers::{count, noun, percent};
 use reuselens_units::Bytes;
 
 /// Lines shown around a line of a kernel that was executed.

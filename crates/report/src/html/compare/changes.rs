@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{change, escape};
+use reuselens_document::numbers::{count_or_dash, grouped};
 use reuselens_profile::{Dimension, GroupChange};
 
 use super::{CompareOptions, ComparedProfiles, ProfileVariant};
-use crate::html::escape::{change, escape};
-use crate::numbers::{count_or_dash, grouped};
 use crate::{caches, conflicts};
 
 impl ComparedProfiles<'_> {
@@ -50,9 +50,10 @@ impl ComparedProfiles<'_> {
         top: usize,
     ) {
         let ProfileVariant { name, profile, .. } = self.variants[index];
-        let sets = match caches::counts_sets(&self.chosen, self.first.profile, profile) {
-            true => ", with the cache’s sets, about",
-            false => "",
+        let sets = if caches::counts_sets(&self.chosen, self.first.profile, profile) {
+            ", with the cache’s sets, about"
+        } else {
+            ""
         };
         let _ = write!(
             out,

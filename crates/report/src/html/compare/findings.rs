@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, with_code};
+
 use super::{ComparedProfiles, ProfileVariant};
 use crate::advice::PlaceNames;
 use crate::finding_changes::{FindingChange, FindingChanges, FindingFate};
-use crate::html::escape::{escape, with_code};
 
 impl ComparedProfiles<'_> {
     /// What becomes of the findings of the first profile in each other one, where both have causes;

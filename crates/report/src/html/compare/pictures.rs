@@ -3,14 +3,14 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{change, escape, paragraphs, percent};
+use reuselens_document::numbers::count;
 use reuselens_locality::FineHistogram;
 use reuselens_profile::{LocalityChange, SizeExtent, SizeRange};
 
 use super::{ComparedProfiles, NOISE, ProfileVariant, series};
-use crate::html::escape::{change, escape, paragraphs, percent};
 use crate::html::plot::{self, Plot};
 use crate::html::{curve, histogram};
-use crate::numbers::count;
 use crate::{comparable, words};
 
 impl ComparedProfiles<'_> {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use reuselens_document::html::{escape, percent};
+use reuselens_document::numbers::{count, grouped};
 use reuselens_profile::Profile;
 
 use super::changes::verdict;
@@ -9,8 +11,6 @@ use super::{ComparedProfiles, ProfileVariant, series};
 use crate::caches::{self, Level};
 use crate::conflicts;
 use crate::finding_changes::Invalidations;
-use crate::html::escape::{escape, percent};
-use crate::numbers::{count, grouped};
 use crate::words;
 
 /// A column of misses: a cache, and what is shown of its sets.

@@ -82,10 +82,7 @@ fn example(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
             .collect();
         let new = counts.iter().find(|bin| !before.contains(bin));
         let distance = new.map_or("∞".to_owned(), |bin| bin.0.to_string());
-        let printed = match index + 1 == SEQUENCE.len() {
-            true => "2",
-            false => "",
-        };
+        let printed = if index + 1 == SEQUENCE.len() { "2" } else { "" };
         let access = (index + 1).to_string();
         table.push(&[&access, element], vec![Compared::both(distance, printed)]);
         before = counts;
@@ -117,10 +114,7 @@ fn engines(workshop: &Workshop) -> anyhow::Result<ComparedTable> {
     let (reference, _, _) = histogram("brute")?;
     for engine in ["brute", "counting", "fenwick", "olken"] {
         let (found, accesses, cold) = histogram(engine)?;
-        let equal = match found == reference {
-            true => "yes",
-            false => "no",
-        };
+        let equal = if found == reference { "yes" } else { "no" };
         let counts = [accesses, cold].map(grouped);
         let values = counts.iter().map(String::as_str).chain([equal]);
         table.push(&[engine], values.map(Compared::ours).collect());

@@ -127,9 +127,10 @@ impl TestedProgram {
         let program = folder(workshop)?.join(self.name);
         if !is_newer(&program, &workshop.reuselens()?) {
             let source = workshop.root.join("programs").join(self.source);
-            let flags: &[&str] = match self.names_accesses {
-                true => &["--rl-names", "-std=legacy", "-O2"],
-                false => &["-O0", "-g"],
+            let flags: &[&str] = if self.names_accesses {
+                &["--rl-names", "-std=legacy", "-O2"]
+            } else {
+                &["-O0", "-g"]
             };
             let files = [text(&source), "-o".to_owned(), text(&program)];
             let words = [["fortran"].as_slice(), flags].concat().into_iter();
@@ -180,10 +181,7 @@ impl TestedProgram {
         let run = Run::plain(input);
         let path = with_ending(&self.stem(workshop, run)?, "rltrace");
         if !is_newer(&path, &workshop.reuselens()?) {
-            let data = match self.names_accesses {
-                true => "all",
-                false => "static",
-            };
+            let data = if self.names_accesses { "all" } else { "static" };
             let trace = text(&path);
             let words = ["record", "-q", "-f", "--data", data, "-o", &trace, "--"];
             let words = words.into_iter().map(str::to_owned);
@@ -226,9 +224,10 @@ impl TestedProgram {
             let object = text(&folder.join("norecord.o"));
             let words = ["-O2", "-c", &text(&calls), "-o", &object];
             workshop.output(Path::new("gcc"), &words)?;
-            let legacy: &[&str] = match self.names_accesses {
-                true => &["-std=legacy"],
-                false => &[],
+            let legacy: &[&str] = if self.names_accesses {
+                &["-std=legacy"]
+            } else {
+                &[]
             };
             let files = [&text(&source), &object, "-o", &text(&program)].map(String::from);
             let words = [["-O0", "-g"].as_slice(), legacy].concat().into_iter();

@@ -1,10 +1,10 @@
 //! Makes text safe for a page: escapes for HTML and for JSON in scripts, and a little markup for
 //! captions.
 
-use crate::text::with_units;
+use crate::terminal::with_units;
 
 /// Text for an element or a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -23,24 +23,24 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// [`numbers::percent`](crate::numbers::percent) for an element: it may hold a `<`.
-pub(crate) fn percent(part: u64, total: u64) -> String {
+pub fn percent(part: u64, total: u64) -> String {
     escape(&crate::numbers::percent(part, total))
 }
 
 /// [`numbers::change`](crate::numbers::change) for an element.
-pub(crate) fn change(before: u64, after: u64) -> String {
+pub fn change(before: u64, after: u64) -> String {
     escape(&crate::numbers::change(before, after))
 }
 
 /// JSON for a `<script type="application/json">`: nothing in it can end the element.
-pub(crate) fn script_json(json: &str) -> String {
+pub fn script_json(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
 }
 
 /// Paragraphs of plain text with `code`, **strong** and *emphasis*, separated by empty lines.
-pub(crate) fn paragraphs(text: &str) -> String {
+pub fn paragraphs(text: &str) -> String {
     let mut out = String::new();
     for paragraph in text
         .split("\n\n")
@@ -55,7 +55,7 @@ pub(crate) fn paragraphs(text: &str) -> String {
 }
 
 /// One line of plain text with `code`, **strong** and *emphasis*.
-pub(crate) fn inline(text: &str) -> String {
+pub fn inline(text: &str) -> String {
     let mut out = String::new();
     for (index, piece) in text.split('`').enumerate() {
         let piece = escape(piece);
@@ -70,7 +70,7 @@ pub(crate) fn inline(text: &str) -> String {
 
 /// Text of a message or a finding: what is between a pair of backticks is `code`, and no line
 /// breaks between a number and its unit.
-pub(crate) fn with_code(text: &str) -> String {
+pub fn with_code(text: &str) -> String {
     let words = with_units(text).into_iter();
     let words: Vec<String> = words.map(|word| word.replace(' ', "\u{a0}")).collect();
     paired(&escape(&words.join(" ")), "`", "code")

@@ -10,29 +10,36 @@ use reuselens_units::{shown, shown_lines};
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TextStyle {
+pub enum TextStyle {
+    /// A heading, or what matters most.
     Strong,
+    /// A remark, or the head of a table.
     Soft,
+    /// Accesses that hit.
     Hit,
+    /// Accesses that miss.
     Miss,
+    /// First touches.
     Cold,
+    /// A warning.
     Warn,
 }
 
 /// Colours text, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
+pub struct Paint {
     on: bool,
 }
 
 impl Paint {
-    pub(crate) const fn new(on: bool) -> Self {
+    /// With colours, or without any.
+    pub const fn new(on: bool) -> Self {
         Paint { on }
     }
 
     /// The text in the colour of its style: one of the sixteen colours that every terminal has. No
     /// two styles differ only by red and green.
-    pub(crate) fn ink(self, ink: TextStyle, text: &str) -> String {
+    pub fn ink(self, ink: TextStyle, text: &str) -> String {
         let text = shown_lines(text);
         if !self.on || text.is_empty() {
             return text.into_owned();
@@ -50,7 +57,7 @@ impl Paint {
 }
 
 /// Breaks text at spaces so that no line is longer than `width`, and indents all but the first.
-pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
     let text = shown_lines(text);
@@ -77,7 +84,7 @@ const UNITS: [&str; 14] = [
 ];
 
 /// The words of a text, a number and its unit as one.
-pub(crate) fn with_units(text: &str) -> Vec<Cow<'_, str>> {
+pub fn with_units(text: &str) -> Vec<Cow<'_, str>> {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     for word in text.split_whitespace() {
         let bare =
@@ -100,7 +107,7 @@ fn ends_in_digit(word: &str) -> bool {
 
 /// Appends an empty line and a title with `aside` after it, or below it if the line would be longer
 /// than `width`.
-pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, paint: Paint) {
+pub fn heading(out: &mut String, title: &str, aside: &str, width: usize, paint: Paint) {
     let title_columns = title.chars().count();
     out.push('\n');
     out.push_str(&paint.ink(TextStyle::Strong, &wrap(title, width, 0)));
@@ -122,7 +129,7 @@ const LEAST: &str = " (unknown line)";
 
 /// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names
 /// differ at their ends.
-pub(crate) fn shorten(text: &str, width: usize) -> String {
+pub fn shorten(text: &str, width: usize) -> String {
     let text = shown(text);
     if text.chars().count() <= width || width < 2 {
         return text.into_owned();
@@ -141,7 +148,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
 /// Texts in at most `width` columns, as [`shorten`] has them, but texts that differ stay different:
 /// those that would become equal are cut where they agree, or get numbers. Control characters have
 /// to be escaped already.
-pub(crate) fn shorten_all(texts: &[String], width: usize) -> Vec<String> {
+pub fn shorten_all(texts: &[String], width: usize) -> Vec<String> {
     let mut groups: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for text in texts {
         groups.entry(shorten(text, width)).or_default().insert(text);

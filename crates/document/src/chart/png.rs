@@ -271,7 +271,7 @@ impl OutlineBuilder for Letters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ChartLine, DotRow, HEAD, LEFT, RIGHT, Unit, chart};
+    use super::super::{ChartAxis, ChartLine, DotRow, HEAD, LEFT, RIGHT, Unit, chart};
     use super::*;
 
     /// Width, height and pixels.
@@ -291,8 +291,8 @@ mod tests {
     fn diagonal(title: &str) -> Panel {
         Panel::Lines {
             title: title.to_owned(),
-            x: "bytes".to_owned(),
-            y: "misses".to_owned(),
+            x: ChartAxis::logarithmic("bytes", Unit::Things),
+            y: ChartAxis::logarithmic("misses", Unit::Things),
             lines: vec![ChartLine {
                 name: "one".to_owned(),
                 points: vec![(1.0, 100.0), (100.0, 1.0)],
@@ -300,7 +300,6 @@ mod tests {
                 ..ChartLine::default()
             }],
             marks: vec![(10.0, "L2".to_owned())],
-            unit: Unit::Things,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Numbers as all reports of this crate write them: counts, percentages, changes, means.
 
-pub(crate) use reuselens_units::DASH;
+pub use reuselens_units::DASH;
 pub use reuselens_units::{grouped, percent, ratio_percent};
 
 /// A count with three significant digits and a unit: `1,234`, `12.3 k`, `1.23 M`, `4.56 G`. Below
@@ -27,12 +27,12 @@ pub fn count(value: u64) -> String {
 }
 
 /// A value as text, or a dash where there is none.
-pub(crate) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+pub fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), text)
 }
 
 /// A count, or a dash where there is none.
-pub(crate) fn count_or_dash(value: Option<u64>) -> String {
+pub fn count_or_dash(value: Option<u64>) -> String {
     or_dash(value, count)
 }
 

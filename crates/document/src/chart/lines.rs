@@ -1,21 +1,21 @@
-//! Draws [`Panel::Lines`]: curves on two logarithmic axes.
+//! Draws [`Panel::Lines`]: curves on two axes.
 
-use super::scale::{LogScale, is_shown};
+use super::axis::Axis;
 use super::shape::{Anchor, ChartInk, ChartPoint, Length, PictureShape, Role, Text};
-use super::{ChartLine, HEAD, LEFT, Look, RIGHT, Unit, horizontal};
+use super::{ChartAxis, ChartLine, HEAD, LEFT, Look, RIGHT, horizontal};
 
 /// Appends axes and curves, each point a dot.
 pub(super) fn draw(
     out: &mut Vec<PictureShape>,
-    (x_name, y_name, unit): (&str, &str, Unit),
+    axes: [&ChartAxis; 2],
     (lines, marks): (&[ChartLine], &[(f64, String)]),
     area: f64,
 ) {
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let x = LogScale::around(unit, points().map(|point| point.0));
-    let y = LogScale::around(Unit::Things, points().map(|point| point.1));
+    let x = Axis::around(axes[0], points().map(|point| point.0));
+    let y = Axis::around(axes[1], points().map(|point| point.1));
     let bottom = HEAD + area;
-    horizontal(out, &x, x_name, area);
+    horizontal(out, x, &axes[0].name, area);
     for (value, label) in y.ticks() {
         let at = y.place(value, bottom, HEAD);
         let left = (Length::whole(LEFT), Length::tenths(at));
@@ -38,15 +38,20 @@ pub(super) fn draw(
         role: Role::Label,
         anchor: Anchor::Middle,
         turned: true,
-        words: y_name.to_owned(),
+        words: axes[1].name.clone(),
     }));
     for (index, line) in lines.iter().enumerate() {
-        curve(out, line, index, |point| {
-            (
-                Length::tenths(x.place(point.0, LEFT, RIGHT)),
-                Length::tenths(y.place(point.1, bottom, HEAD)),
-            )
-        });
+        for part in line.points.split(|point| point.1.is_nan()) {
+            let shown = part.iter();
+            let shown = shown.filter(|point| x.shows(point.0) && y.shows(point.1));
+            let places = shown.map(|point| {
+                (
+                    Length::tenths(x.place(point.0, LEFT, RIGHT)),
+                    Length::tenths(y.place(point.1, bottom, HEAD)),
+                )
+            });
+            curve(out, line, index, places.collect());
+        }
     }
 }
 
@@ -67,17 +72,13 @@ fn mark(out: &mut Vec<PictureShape>, at: f64, name: &str, bottom: f64) {
     }));
 }
 
+/// Appends a curve, or the part of one between gaps.
 fn curve(
     out: &mut Vec<PictureShape>,
     line: &ChartLine,
     series: usize,
-    place: impl Fn((f64, f64)) -> ChartPoint,
+    mut places: Vec<ChartPoint>,
 ) {
-    let shown = line
-        .points
-        .iter()
-        .filter(|point| is_shown(point.0) && is_shown(point.1));
-    let mut places: Vec<ChartPoint> = shown.map(|point| place(*point)).collect();
     if places.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 
 use reuselens_units::Bytes;
 
-use super::Unit;
+use super::{Unit, unit};
 
 /// Ticks at most: of things about a dozen, of bytes as many as their longer labels leave room for.
 const TICKS: (i32, i32) = (12, 9);
@@ -27,10 +27,11 @@ impl LogScale {
             low = low.min(log);
             high = high.max(log);
         }
-        let (low, high) = match low <= high {
+        let (low, high) = if low <= high {
             // For a number that would be a power of the base without rounding.
-            true => ((low + 1e-9).floor() as i32, (high - 1e-9).ceil() as i32),
-            false => (0, 1),
+            ((low + 1e-9).floor() as i32, (high - 1e-9).ceil() as i32)
+        } else {
+            (0, 1)
         };
         let high = high.max(low + 1);
         LogScale { unit, low, high }
@@ -50,14 +51,18 @@ impl LogScale {
     /// Powers of the base with their labels, evenly spaced and not more than there is room for.
     pub(super) fn ticks(self) -> Vec<(f64, String)> {
         let most = match self.unit {
-            Unit::Things => TICKS.0,
             Unit::Bytes => TICKS.1,
+            Unit::Things | Unit::Nanoseconds | Unit::Share => TICKS.0,
         };
         let step = ((self.high - self.low) / most + 1) as usize;
         let powers = (self.low..=self.high).step_by(step);
         match self.unit {
             Unit::Bytes => powers
                 .map(|power| (2_f64.powi(power), bytes_label(power)))
+                .collect(),
+            Unit::Nanoseconds | Unit::Share => powers
+                .map(|power| 10_f64.powi(power))
+                .map(|value| (value, unit::label(self.unit, value)))
                 .collect(),
             // Two ticks alone would leave an axis empty.
             Unit::Things if self.high == self.low + 1 => [1, 2, 5, 10]
@@ -78,8 +83,8 @@ impl LogScale {
 /// The logarithm to the base of a unit.
 fn log(unit: Unit, value: f64) -> f64 {
     match unit {
-        Unit::Things => value.log10(),
         Unit::Bytes => value.log2(),
+        Unit::Things | Unit::Nanoseconds | Unit::Share => value.log10(),
     }
 }
 

@@ -3,12 +3,12 @@
 use reuselens_units::shown;
 
 /// Text as code in a cell of a table, where `|` needs an escape even there.
-pub(crate) fn code_in_cell(text: &str) -> String {
+pub fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\|")
 }
 
 /// Text as code. Fenced by more backticks than there are in it.
-pub(crate) fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let text = shown(text);
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -19,7 +19,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 /// Text with its signs escaped, so that they mean nothing in Markdown.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text).chars() {
         match letter {
@@ -32,7 +32,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// A sentence of ours: code between backticks stays code, and the signs of all else mean nothing.
-pub(crate) fn prose(text: &str) -> String {
+pub fn prose(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     if pieces.len().is_multiple_of(2) {
         // A backtick of a name.

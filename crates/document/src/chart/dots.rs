@@ -1,6 +1,7 @@
 //! Draws [`Panel::Dots`]: rows of dots on a logarithmic axis.
 
-use super::scale::{LogScale, is_shown};
+use super::axis::Axis;
+use super::log_scale::{LogScale, is_shown};
 use super::shape::{Anchor, ChartInk, Length, PictureShape, Text};
 use super::{DotRow, HEAD, LEFT, RIGHT, Unit, horizontal};
 use crate::numbers::significant;
@@ -16,7 +17,7 @@ const NEAR: f64 = 36.0;
 pub(super) fn draw(out: &mut Vec<PictureShape>, x_name: &str, rows: &[DotRow], area: f64) {
     let dots = || rows.iter().flat_map(|row| row.dots.iter());
     let x = LogScale::around(Unit::Things, dots().map(|dot| dot.1));
-    horizontal(out, &x, x_name, area);
+    horizontal(out, Axis::Logarithmic(x), x_name, area);
     for (index, row) in rows.iter().enumerate() {
         let y = HEAD + STEP * (index as f64 + 0.5);
         let left = (Length::whole(LEFT), Length::whole(y));

@@ -1,20 +1,23 @@
 //! [`chart`] and [`chart_png`]: pictures of any numbers, as curves, rows of dots or squares of
-//! cells, on logarithmic axes. The miss-ratio curve, predictions and benchmarks are drawn by it.
+//! cells. The miss-ratio curve, predictions, benchmarks and latencies over time are drawn by it.
 //!
 //! An SVG file is readable on light and on dark ground, has no script and fetches nothing. Both
 //! kinds of files draw the same shapes (`Panel::shapes`). Numbers of 0 or less have no place on a
 //! logarithmic axis, and are left out.
 
+mod axis;
 mod dots;
 mod heat;
+mod linear_scale;
 mod lines;
+mod log_scale;
 mod png;
-mod scale;
 mod shape;
 mod svg;
 mod theme;
+mod unit;
 
-use scale::LogScale;
+use axis::Axis;
 use shape::{Anchor, ChartInk, Length, PictureShape, Role, Text};
 
 /// A named series of points, `(x, y)`.
@@ -22,7 +25,7 @@ use shape::{Anchor, ChartInk, Length, PictureShape, Role, Text};
 pub struct ChartLine {
     /// What it is, in the legend.
     pub name: String,
-    /// Ascending by x.
+    /// Ascending by x. The curve has a gap where y is not a number.
     pub points: Vec<(f64, f64)>,
     /// How prominent it is.
     pub look: Look,
@@ -51,6 +54,50 @@ pub enum Unit {
     Things,
     /// Bytes of memory: powers of two, `32 KiB`.
     Bytes,
+    /// Times: powers of ten of a nanosecond, `10 µs`.
+    Nanoseconds,
+    /// Parts of 1, written as percent.
+    Share,
+}
+
+/// How places on an axis grow with values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Growth {
+    /// Equal ratios are equally far apart. Numbers of 0 or less have no place.
+    #[default]
+    Logarithmic,
+    /// Equal differences are equally far apart, and 0 is on the axis.
+    Linear,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChartAxis {
+    /// What it is, beside it.
+    pub name: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// How places grow with values.
+    pub growth: Growth,
+}
+
+impl ChartAxis {
+    /// A logarithmic axis.
+    pub fn logarithmic(name: impl Into<String>, unit: Unit) -> Self {
+        ChartAxis {
+            name: name.into(),
+            unit,
+            growth: Growth::Logarithmic,
+        }
+    }
+
+    /// A linear axis.
+    pub fn linear(name: impl Into<String>, unit: Unit) -> Self {
+        ChartAxis {
+            growth: Growth::Linear,
+            ..ChartAxis::logarithmic(name, unit)
+        }
+    }
 }
 
 /// A row of dots, each with the index of its series.
@@ -70,15 +117,13 @@ pub enum Panel {
         /// What it shows.
         title: String,
         /// The horizontal axis.
-        x: String,
+        x: ChartAxis,
         /// The vertical axis.
-        y: String,
+        y: ChartAxis,
         /// The curves.
         lines: Vec<ChartLine>,
         /// Upright lines, ascending: where they are on the horizontal axis, and what is there.
         marks: Vec<(f64, String)>,
-        /// What the horizontal axis counts.
-        unit: Unit,
     },
     /// Rows of dots: who is how far ahead, on what.
     Dots {
@@ -128,20 +173,10 @@ pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
     png::file(panels)
 }
 
-/// The panels as an element of a page, with colours of their own, of which there are more than the
-/// page has.
-pub(crate) fn embedded(panels: &[Panel]) -> String {
-    let file = chart(panels);
-    // Within a page an element needs no name space, which looks like an address.
-    match (file.find(" xmlns="), file.find(" class=\"chart\"")) {
-        (Some(from), Some(to)) if from < to => format!("{}{}", &file[..from], &file[to..]),
-        _ => file,
-    }
-}
-
-/// The panels as an element of a page in the colours of its style sheet.
-pub(crate) fn inline(panels: &[Panel]) -> String {
-    svg::inline(panels)
+/// The panels as an element of a page, in the colours of its style sheet: those that the page's
+/// switch of the theme has chosen.
+pub fn on_page(panels: &[Panel]) -> String {
+    svg::element(panels)
 }
 
 /// Height of panels, one under the other.
@@ -157,6 +192,8 @@ impl Panel {
     /// Height between the axes.
     fn area(&self) -> f64 {
         match self {
+            // Over time there is one picture for each of several things, one under the other.
+            Panel::Lines { x, .. } if x.growth == Growth::Linear => 150.0,
             Panel::Lines { .. } => 260.0,
             Panel::Dots { rows, .. } => dots::STEP * rows.len() as f64,
             Panel::Heat { .. } => heat::SIDE,
@@ -173,11 +210,10 @@ impl Panel {
                 y,
                 lines,
                 marks,
-                unit,
             } => {
                 let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
                 head(&mut out, title, &names);
-                lines::draw(&mut out, (x, y, *unit), (lines, marks), self.area());
+                lines::draw(&mut out, [x, y], (lines, marks), self.area());
             }
             Panel::Dots {
                 title,
@@ -229,10 +265,10 @@ fn head(out: &mut Vec<PictureShape>, title: &str, names: &[&str]) {
 }
 
 /// Appends the horizontal axis under an area of this height: lines, labels, name.
-fn horizontal(out: &mut Vec<PictureShape>, scale: &LogScale, name: &str, area: f64) {
+fn horizontal(out: &mut Vec<PictureShape>, axis: Axis, name: &str, area: f64) {
     let bottom = HEAD + area;
-    for (value, label) in scale.ticks() {
-        let x = Length::tenths(scale.place(value, LEFT, RIGHT));
+    for (value, label) in axis.ticks() {
+        let x = Length::tenths(axis.place(value, LEFT, RIGHT));
         let top = (x, Length::whole(HEAD));
         out.push(PictureShape::Upright(
             ChartInk::Grid,
@@ -269,14 +305,13 @@ mod tests {
             },
             Panel::Lines {
                 title: "growth".to_owned(),
-                x: "items".to_owned(),
-                y: "rate".to_owned(),
+                x: ChartAxis::logarithmic("items", Unit::Things),
+                y: ChartAxis::logarithmic("rate", Unit::Things),
                 lines: vec![
                     line("one", &[(0.0, 3.0), (10.0, 3.0), (1e6, 0.02)]),
                     line("none", &[]),
                 ],
                 marks: vec![(50.0, "a & b".to_owned()), (1e9, "far".to_owned())],
-                unit: Unit::Things,
             },
         ]
     }
@@ -285,15 +320,14 @@ mod tests {
     fn a_step_holds_its_value_and_bytes_have_ticks_at_powers_of_two() {
         let panel = |steps| Panel::Lines {
             title: String::new(),
-            x: "bytes".to_owned(),
-            y: String::new(),
+            x: ChartAxis::logarithmic("bytes", Unit::Bytes),
+            y: ChartAxis::default(),
             lines: vec![ChartLine {
                 points: vec![(1024.0, 100.0), (4096.0, 1.0)],
                 steps,
                 ..ChartLine::default()
             }],
             marks: Vec::new(),
-            unit: Unit::Bytes,
         };
         let (left, right, low) = (LEFT, RIGHT, HEAD + 260.0);
         let straight = format!("d=\"M{left:.1} {HEAD:.1}L{right:.1} {low:.1}\"");
@@ -325,16 +359,39 @@ mod tests {
     }
 
     #[test]
+    fn values_over_time_have_gaps_and_go_below_zero() {
+        let values = [3.0, f64::NAN, -1.0, 2.0];
+        let times = (1..).map(f64::from);
+        let panel = Panel::Lines {
+            title: String::new(),
+            x: ChartAxis::linear("batch", Unit::Things),
+            y: ChartAxis::linear("", Unit::Nanoseconds),
+            lines: vec![ChartLine {
+                points: times.zip(values).collect(),
+                ..ChartLine::default()
+            }],
+            marks: Vec::new(),
+        };
+        let text = chart(&[panel]);
+        // What comes before the gap is a dot alone.
+        assert_eq!(text.matches("<circle").count(), 3, "{text}");
+        assert_eq!(text.matches("class=\"l c0\"").count(), 2, "{text}");
+        assert!(
+            text.contains(">-1 ns<") && text.contains(">0 ns<"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn empty_panels_give_an_empty_picture() {
         assert!(chart(&[]).contains("viewBox"));
         let empty = Panel::Lines {
             title: String::new(),
-            x: String::new(),
-            y: String::new(),
+            x: ChartAxis::default(),
+            y: ChartAxis::linear("", Unit::Share),
             lines: Vec::new(),
             marks: Vec::new(),
-            unit: Unit::Bytes,
         };
-        assert!(!inline(&[empty]).contains("NaN"));
+        assert!(!on_page(&[empty]).contains("NaN"));
     }
 }

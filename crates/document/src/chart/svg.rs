@@ -14,17 +14,24 @@ pub(super) fn file(panels: &[Panel]) -> String {
     svg(panels, &style)
 }
 
-/// An element of a page in the colours of its style sheet.
-pub(super) fn inline(panels: &[Panel]) -> String {
+/// An element of a page, in the colours of its style sheet.
+pub(super) fn element(panels: &[Panel]) -> String {
+    let both = |light: &str, dark: &str| format!("light-dark({light},{dark})");
+    let series = LIGHT.series.iter().zip(DARK.series);
+    let series: Vec<String> = series.map(|(light, dark)| both(light, dark)).collect();
     let page = Theme {
         ground: "none",
         soft: "var(--soft)",
         ink: "var(--ink)",
         rule: "var(--rule)",
-        series: &["var(--miss)", "var(--hit)", "var(--cold)"],
+        series: &series.iter().map(String::as_str).collect::<Vec<_>>(),
     };
-    svg(panels, &colours(&page))
+    // Within a page an element needs no name space, which looks like an address.
+    svg(panels, &colours(&page)).replacen(NAME_SPACE, "", 1)
 }
+
+/// What makes a file of an element.
+const NAME_SPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
 /// The colours of all classes.
 fn colours(theme: &Theme<'_>) -> String {
@@ -65,7 +72,7 @@ fn sizes() -> String {
 fn svg(panels: &[Panel], colours: &str) -> String {
     let (height, sizes) = (height(panels), sizes());
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
+        "<svg{NAME_SPACE} class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\" width=\"100%\"><style>{colours}{sizes}</style>"
     );
     let mut top = 0.0;
@@ -125,9 +132,10 @@ fn write_text(out: &mut String, text: &Text) -> std::fmt::Result {
         Role::Mark => " class=\"marked\"",
     };
     let (x, y) = text.at;
-    let place = match text.turned {
-        false => format!("x=\"{x}\" y=\"{y}\""),
-        true => format!("transform=\"translate({x} {y}) rotate(-90)\""),
+    let place = if text.turned {
+        format!("transform=\"translate({x} {y}) rotate(-90)\"")
+    } else {
+        format!("x=\"{x}\" y=\"{y}\"")
     };
     let anchor = match text.anchor {
         Anchor::Start => "",
