@@ -61,8 +61,9 @@ fn link_versions(folder: &Path, versions: &Path) -> Result<(), Box<dyn Error>> {
 
 fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
     let status = command.status()?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("{command:?}: {status}").into()),
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{command:?}: {status}").into())
     }
 }

@@ -93,9 +93,10 @@ fn unknown(profile: &Profile, facts: &MissFacts<'_>) -> Vec<Unknown> {
             _ => None,
         }
         .filter(|misses| *misses > 0);
-        match is_applied {
-            true => unknown.partial_rules.push(rule.rule.name),
-            false => unknown.rules.push(rule.rule.name),
+        if is_applied {
+            unknown.partial_rules.push(rule.rule.name)
+        } else {
+            unknown.rules.push(rule.rule.name)
         }
     }
     if !Need::Lines.is_met(profile) {

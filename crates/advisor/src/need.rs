@@ -223,9 +223,10 @@ pub fn repeat_command(profile: &Profile, options: &str) -> String {
     let mut all = vec![with_cache(profile, options)];
     all.extend(kept_options(profile, options));
     let options = all.join(" ");
-    match profile.method.recorded {
-        true => format!("reuselens analyze {options} {command}"),
-        false => format!("reuselens profile {options} -- {command}"),
+    if profile.method.recorded {
+        format!("reuselens analyze {options} {command}")
+    } else {
+        format!("reuselens profile {options} -- {command}")
     }
 }
 

@@ -213,9 +213,10 @@ impl Shared {
     fn merged_key(&mut self, key: CellKey, sums: &SitesInContexts, bound: u32) -> CellKey {
         let of_others = key.of_other_objects();
         let is_enough = sums.get(&of_others).is_some_and(|sum| *sum >= bound);
-        let into = match key.context & COARSE == 0 && key.object != Objects::OTHER && is_enough {
-            true => of_others,
-            false => self.coarser(key),
+        let into = if key.context & COARSE == 0 && key.object != Objects::OTHER && is_enough {
+            of_others
+        } else {
+            self.coarser(key)
         };
         if into.object == Objects::OTHER {
             self.warn_of_objects();

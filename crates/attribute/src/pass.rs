@@ -148,25 +148,24 @@ impl<'a> Pass<'a> {
     pub fn run(&mut self, block: &Block) {
         let options = self.options;
         if !block.repeats.is_empty() {
-            return match options.folds() {
-                true => self.run_repeats(block),
-                false => {
-                    let expanded = self.repeats.expander.expand(block);
-                    self.run(&expanded)
-                }
+            return if options.folds() {
+                self.run_repeats(block)
+            } else {
+                let expanded = self.repeats.expander.expand(block);
+                self.run(&expanded)
             };
         }
         if options.ids {
             return self.run_ids(block);
         }
         if options.is_totals_only() {
-            return match block.item_batch.is_used() {
-                true => self.run_item_accesses(block),
-                false if options.stores => {
-                    self.shared.cell(CellKey::default());
-                    (0..block.len()).for_each(|row| self.row_items_only(block, row));
-                }
-                false => self.run_items_only(block),
+            return if block.item_batch.is_used() {
+                self.run_item_accesses(block)
+            } else if options.stores {
+                self.shared.cell(CellKey::default());
+                (0..block.len()).for_each(|row| self.row_items_only(block, row));
+            } else {
+                self.run_items_only(block)
             };
         }
         if options.is_plain() {

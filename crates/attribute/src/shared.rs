@@ -215,9 +215,10 @@ impl Shared {
         symbols: &mut dyn SymbolSource,
     ) {
         let bytes = symbol.high - symbol.low;
-        let element = match is_system_module(&module.path) {
-            true => 0,
-            false => symbols.variable(module, symbol.low).element_bytes,
+        let element = if is_system_module(&module.path) {
+            0
+        } else {
+            symbols.variable(module, symbol.low).element_bytes
         };
         let element = match element {
             0 if symbol.is_unnamed() => 0,

@@ -55,9 +55,10 @@ impl Warnings {
             1 => ("it", "its"),
             _ => ("them", "their"),
         };
-        let instructions = match are_shared {
-            true => format!("--no-contexts --by instruction tells {its} instructions apart"),
-            false => format!("--by instruction tells {its} instructions apart"),
+        let instructions = if are_shared {
+            format!("--no-contexts --by instruction lists {its} instructions")
+        } else {
+            format!("--by instruction lists {its} instructions")
         };
         let hint = match (all_rust, any_rust) {
             (true, _) => format!("build {it} with {CARGO}; {instructions}"),
@@ -120,7 +121,7 @@ mod tests {
         warnings.no_debug_information([("prog", false)].into_iter(), true);
         let hint = &warnings.0[0].hint;
         assert!(
-            hint.ends_with("--no-contexts --by instruction tells its instructions apart"),
+            hint.ends_with("--no-contexts --by instruction lists its instructions"),
             "{hint}"
         );
     }
@@ -135,7 +136,7 @@ mod tests {
         let rust = hint(&[("prog", true)]);
         assert_eq!(
             rust,
-            "build it with debug = true below [profile.release] in Cargo.toml (or CARGO_PROFILE_RELEASE_DEBUG=true); --by instruction tells its instructions apart"
+            "build it with debug = true below [profile.release] in Cargo.toml (or CARGO_PROFILE_RELEASE_DEBUG=true); --by instruction lists its instructions"
         );
         let both = hint(&[("prog", true), ("libown.so", false)]);
         assert!(

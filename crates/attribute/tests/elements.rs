@@ -17,7 +17,7 @@ fn touches_before_the_first_element_have_none() {
     let mut run = Run::new(words());
     run.load(at(0x100, 1), 0x1008);
     run.flush();
-    assert!(run.columns.elements.is_empty(), "nothing is told apart yet");
+    assert!(run.columns.elements.is_empty(), "nothing is attributed yet");
     run.load(at(0x100, 1), 0x1008);
     run.data(0x1000, 80, 8, "A");
     run.load(at(0x100, 1), 0x1048);

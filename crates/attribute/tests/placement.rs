@@ -457,9 +457,10 @@ fn check_objects(finished: &Finished, model: &Model, asked: Option<u64>) {
         assert_eq!(row.lifetime, Some(lifetime), "{name} {part:?}");
         let blocks = lengths.iter().filter(|bytes| **bytes > start).count() as u64;
         assert_eq!(row.blocks, blocks, "{name} {part:?}");
-        match chunk_size(asked, &lengths).1 {
-            true => assert_eq!(row.bytes, bytes, "{name} {part:?}"),
-            false => assert!(row.bytes >= bytes, "{name} {part:?}"),
+        if chunk_size(asked, &lengths).1 {
+            assert_eq!(row.bytes, bytes, "{name} {part:?}")
+        } else {
+            assert!(row.bytes >= bytes, "{name} {part:?}")
         }
     }
 }

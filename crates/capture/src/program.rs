@@ -297,12 +297,13 @@ fn not_looked_for(program: &Path) -> Option<String> {
     if !about.is_file() || program.components().count() > 1 || program.is_absolute() {
         return None;
     }
-    Some(match is_executable(&about) {
-        true => format!(
+    Some(if is_executable(&about) {
+        format!(
             "no such program; the file in this directory is ./{}",
             program.display()
-        ),
-        false => not_executable(program),
+        )
+    } else {
+        not_executable(program)
     })
 }
 

@@ -180,9 +180,10 @@ impl Running {
         if short_of_space.load(Ordering::Relaxed) != 0 || found_no_room && is_limited {
             return Err(CaptureError::short_of_space(&program));
         }
-        Err(match self.consumer.is_damaged() {
-            true => CaptureError::Damaged { program },
-            false => CaptureError::Vanished { program },
+        Err(if self.consumer.is_damaged() {
+            CaptureError::Damaged { program }
+        } else {
+            CaptureError::Vanished { program }
         })
     }
 
@@ -522,12 +523,13 @@ impl Running {
         const WHY: &str = "the program had restricted what its code may do (a seccomp filter or the like), and capture's part in \
                            it could have ended it";
         if restricted > 0 && !self.limiter.is_stopped() {
-            let (what, hint) = match self.rewritten {
-                true => (
+            let (what, hint) = if self.rewritten {
+                (
                     "went on without being seen, and so did what they started",
                     "build the program with `reuselens cc`: threads that run by then are recorded to their end",
-                ),
-                false => ("began and were not recorded", ""),
+                )
+            } else {
+                ("began and were not recorded", "")
             };
             let message = format!("{restricted} thread(s) {what}: {WHY}");
             self.remark("left-for-filter", message, hint);

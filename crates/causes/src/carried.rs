@@ -254,9 +254,10 @@ fn count(
             let scope = running.tracker.innermost(before.time);
             let known = &mut running.scopes;
             let thread = (running.process, &running.tracker);
-            match scope.is_certain {
-                true => scope.carrier(scopes.number(&scope, thread, known)),
-                false => scopes.provisional(before.time, thread, known),
+            if scope.is_certain {
+                scope.carrier(scopes.number(&scope, thread, known))
+            } else {
+                scopes.provisional(before.time, thread, known)
             }
         }
         other if other == LastAccess::NONE.thread => {

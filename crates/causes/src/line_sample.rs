@@ -167,10 +167,12 @@ fn sampled_use<'a>(rate: f64, clusters: impl Iterator<Item = &'a FillBytes> + Cl
         object: None,
         items,
         utilisation,
-        half_width: match is_known {
-            _ if rate >= 1.0 => 0.0,
-            true => (DEVIATIONS * variance.sqrt()).min(1.0),
-            false => 1.0,
+        half_width: if rate >= 1.0 {
+            0.0
+        } else if is_known {
+            (DEVIATIONS * variance.sqrt()).min(1.0)
+        } else {
+            1.0
         },
     }
 }

@@ -21,9 +21,10 @@ impl ActiveScope {
     /// As what carries a reuse, with its number.
     #[inline]
     pub fn carrier(&self, number: u32) -> Carrier {
-        match self.in_iteration {
-            true => Carrier::Iteration(number),
-            false => Carrier::Scope(number),
+        if self.in_iteration {
+            Carrier::Iteration(number)
+        } else {
+            Carrier::Scope(number)
         }
     }
 }

@@ -196,9 +196,10 @@ fn expected(events: &[Event], cache: u64, from: u64) -> Counts {
             && distance.raw() >= cache
             && time >= from
         {
-            let carrier = match by == *thread {
-                true => history.carrier(at, time),
-                false => Carried::Threads,
+            let carrier = if by == *thread {
+                history.carrier(at, time)
+            } else {
+                Carried::Threads
             };
             let counted = counts.entry((source, cell, carrier)).or_default();
             counted.0 += 1;
@@ -537,9 +538,10 @@ fn without_blocks_last_accesses_are_not_kept() {
     let mut reuses = carried_counts(1, CauseOptions::MOST_CARRIED);
     let items = 3_000_u64;
     let pass = |first: bool, blocks: Vec<(u32, BasicBlock)>| {
-        let distance = match first {
-            true => Distance::COLD,
-            false => Distance::new(items - 1),
+        let distance = if first {
+            Distance::COLD
+        } else {
+            Distance::new(items - 1)
         };
         Piece {
             items: (0..items).collect(),
@@ -590,9 +592,10 @@ fn carriers(blocks: &[(u64, Option<u64>)]) -> Vec<(Carried, u64)> {
         };
         piece.blocks.push((piece.items.len() as u32, block));
         if let Some(item) = item {
-            let distance = match seen.insert(item) {
-                true => Distance::COLD,
-                false => Distance::new(9),
+            let distance = if seen.insert(item) {
+                Distance::COLD
+            } else {
+                Distance::new(9)
             };
             piece.items.push(item);
             piece.cells.push(0);

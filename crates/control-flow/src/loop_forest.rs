@@ -103,9 +103,10 @@ impl LoopForest {
     #[inline]
     pub fn guessed(&self, place: u32) -> Option<u32> {
         let node = &self.nodes[place as usize];
-        let known = match node.innermost == place {
-            true => node.parent,
-            false => node.innermost,
+        let known = if node.innermost == place {
+            node.parent
+        } else {
+            node.innermost
         };
         (known == 0 && node.guess != 0).then_some(node.guess)
     }
@@ -374,9 +375,10 @@ impl LoopForest {
     /// The address after the branch whose line names a loop; 0 if no loop begins there.
     pub fn named(&self, header: u32) -> u64 {
         let node = &self.nodes[header as usize];
-        match node.innermost == header {
-            true => node.named,
-            false => 0,
+        if node.innermost == header {
+            node.named
+        } else {
+            0
         }
     }
 

@@ -293,9 +293,10 @@ impl<S: LoopState> NestTracker<S> {
             if self.forest.holds(to, from) {
                 // That of an inner loop, if it is not taken, is none back to this header.
                 let falls = self.graph.start(to) == self.after;
-                let end = match falls && self.forest.innermost(from) != to {
-                    true => BlockEnd::Falls,
-                    false => self.end,
+                let end = if falls && self.forest.innermost(from) != to {
+                    BlockEnd::Falls
+                } else {
+                    self.end
                 };
                 self.forest.set_named(to, end, self.after);
             }

@@ -60,9 +60,10 @@ fn use_of_file<'a, R: ReadRef<'a>>(object: &object::File<'a, R>) -> Option<CudaU
         let names = object.section_by_name(".dynstr");
         let names = names.and_then(|names| names.data().ok());
         let mut names = names.unwrap_or_default().windows(LIBRARIES[0].len());
-        return Some(match names.any(|name| LIBRARIES.contains(&name)) {
-            true => CudaUse::Shared,
-            false => CudaUse::OtherVersion,
+        return Some(if names.any(|name| LIBRARIES.contains(&name)) {
+            CudaUse::Shared
+        } else {
+            CudaUse::OtherVersion
         });
     }
     let mut imported = object.dynamic_symbols();
@@ -79,10 +80,12 @@ fn use_of_file<'a, R: ReadRef<'a>>(object: &object::File<'a, R>) -> Option<CudaU
     }
     let mut sections = SECTIONS.iter();
     let mut carries = || sections.any(|name| object.section_by_name(name).is_some());
-    match defines {
-        true => Some(CudaUse::Static),
-        false if carries() => Some(CudaUse::Stripped),
-        false => loads_driver(object).then_some(CudaUse::Shared),
+    if defines {
+        Some(CudaUse::Static)
+    } else if carries() {
+        Some(CudaUse::Stripped)
+    } else {
+        loads_driver(object).then_some(CudaUse::Shared)
     }
 }
 

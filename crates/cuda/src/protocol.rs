@@ -305,9 +305,10 @@ impl Message {
             .collect();
         // Memory is taken for what arrives, not for what is announced.
         let taken = from.take(bytes).read_to_end(&mut message.bytes)?;
-        match taken as u64 == bytes {
-            true => Ok(Some(message)),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        if taken as u64 == bytes {
+            Ok(Some(message))
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
         }
     }
 }

@@ -103,9 +103,10 @@ pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -
                 break;
             }
             rest_if_over(thread);
-            match look < PATIENCE {
-                true => sys::yield_now(),
-                false => sys::nap(),
+            if look < PATIENCE {
+                sys::yield_now()
+            } else {
+                sys::nap()
             }
         }
     }

@@ -101,9 +101,10 @@ impl WeightedTree {
         let requests = usize::try_from(requests).unwrap_or(usize::MAX);
         let objects = known + requests.min(known);
         let known_map = self.last.allocation_size();
-        let (map, moving) = match objects > self.last.capacity() {
-            true => (2 * known_map, known_map),
-            false => (known_map, 0),
+        let (map, moving) = if objects > self.last.capacity() {
+            (2 * known_map, known_map)
+        } else {
+            (known_map, 0)
         };
         let (mut sums, mut order) = (self.sums.capacity() * size_of::<u64>(), 0);
         if requests >= self.sums.len() - self.now {
@@ -302,9 +303,10 @@ mod tests {
             let before = (tree.last.allocation_size(), tree.sums.len());
             tree.access(object, 1);
             // While they grow, the map is there twice, and the sums are not.
-            let copied = match tree.last.allocation_size() > before.0 {
-                true => before.0,
-                false => 0,
+            let copied = if tree.last.allocation_size() > before.0 {
+                before.0
+            } else {
+                0
             };
             let held = tree.memory().get() + copied as u64;
             assert!(

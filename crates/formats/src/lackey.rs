@@ -72,7 +72,7 @@ impl Reader {
 impl LineFormat for Lackey {
     fn describe(&self, path: &Path) -> String {
         format!(
-            "data accesses that Valgrind's lackey printed in {}, threads not told apart",
+            "data accesses that Valgrind's lackey printed in {}, threads not distinguished",
             path.display()
         )
     }

@@ -389,12 +389,11 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
         );
         return Err(unknown(input, what));
     }
-    let what = match looks_like_text {
-        true => {
-            let head = input.head()?;
-            guess_of_text(csv::misfit(head), csv::table_columns(head))
-        }
-        false => "its first bytes are those of no trace; if it holds raw little-endian 64-bit items, say `--format u64`".into(),
+    let what = if looks_like_text {
+        let head = input.head()?;
+        guess_of_text(csv::misfit(head), csv::table_columns(head))
+    } else {
+        "its first bytes are those of no trace; if it holds raw little-endian 64-bit items, say `--format u64`".into()
     };
     Err(unknown(input, what))
 }

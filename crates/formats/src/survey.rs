@@ -75,9 +75,10 @@ pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Sur
         bytes,
         ..Survey::default()
     };
-    let (summary, incomplete) = match name == native::NAME {
-        true => Summary::of(&mut *source)?,
-        false => Summary::of(&mut Selected::without_operands(source, part.clone()))?,
+    let (summary, incomplete) = if name == native::NAME {
+        Summary::of(&mut *source)?
+    } else {
+        Summary::of(&mut Selected::without_operands(source, part.clone()))?
     };
     (survey.summary, survey.incomplete) = (summary, incomplete);
     Ok(survey)

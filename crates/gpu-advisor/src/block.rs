@@ -346,9 +346,10 @@ impl BlockAdvisor {
         self.kept += self.footprint.parts.len();
         if self.kept >= self.setup.options.window as usize {
             self.is_cut = true;
-            self.flush(match self.setup.options.reuse {
-                true => FlushPass::Both,
-                false => FlushPass::Caches,
+            self.flush(if self.setup.options.reuse {
+                FlushPass::Both
+            } else {
+                FlushPass::Caches
             });
         }
     }
@@ -421,9 +422,10 @@ impl BlockAdvisor {
         for warp in &mut self.warps {
             // Most blocks are flushed once, at their end: one tracker then serves all warps, and
             // stays in the processor's caches.
-            let tracker = match self.is_cut {
-                true => warp.tracker.get_or_insert_with(|| self.spare.clone()),
-                false => &mut self.spare,
+            let tracker = if self.is_cut {
+                warp.tracker.get_or_insert_with(|| self.spare.clone())
+            } else {
+                &mut self.spare
             };
             for request in &warp.requests {
                 let parts = &warp.parts[request.parts()];
@@ -463,9 +465,10 @@ impl BlockAdvisor {
         let mut loads = SiteLoads {
             site: request.site,
             is_load: request.kind == WarpKind::Load,
-            numbers: match self.is_cut {
-                true => None,
-                false => Some(&mut self.reference.numbers[warp]),
+            numbers: if self.is_cut {
+                None
+            } else {
+                Some(&mut self.reference.numbers[warp])
             },
             pending: &mut self.loads,
             sites: &mut self.tally.sites,

@@ -356,9 +356,12 @@ impl Ledger {
     pub fn tied_to(&self, object: u32) -> Vec<u32> {
         let copies = self.copies_of(object);
         let mut tied: Vec<u32> = copies
-            .map(|copy| match copy.from == object {
-                true => copy.to,
-                false => copy.from,
+            .map(|copy| {
+                if copy.from == object {
+                    copy.to
+                } else {
+                    copy.from
+                }
             })
             .filter(|&other| other != object)
             .collect();

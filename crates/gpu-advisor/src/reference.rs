@@ -97,9 +97,10 @@ impl ReferenceBlock {
         self.shifts.clear();
         self.shifts.resize(lines, NO_SHIFT);
         self.groups.clear();
-        let (shorter, longer) = match warps.len() < self.warps.len() {
-            true => (warps, &self.warps[..]),
-            false => (&self.warps[..], warps),
+        let (shorter, longer) = if warps.len() < self.warps.len() {
+            (warps, &self.warps[..])
+        } else {
+            (&self.warps[..], warps)
         };
         let rest = &longer[shorter.len()..];
         let pairs = warps.iter().zip(&self.warps);

@@ -193,9 +193,10 @@ impl Footprint {
         while base + from < end {
             let to = (end - base).min(line_bytes);
             // Lanes that begin before this line's end.
-            let started = match base + to == end {
-                true => lanes,
-                false => (base + to - begin).div_ceil(size),
+            let started = if base + to == end {
+                lanes
+            } else {
+                (base + to - begin).div_ceil(size)
             };
             let bytes = to - from;
             self.parts.push(LinePart {

@@ -125,9 +125,12 @@ fn batches(named: &Named, size: usize, count: usize) -> impl Iterator<Item = Vec
         };
         Changes::new(named.kind, vertices, edges, mix, 1)
     });
-    (0..2 * count).map(move |number| match number < count {
-        true => mixed.by_ref().take(size).collect(),
-        false => deleting.by_ref().take(size).collect(),
+    (0..2 * count).map(move |number| {
+        if number < count {
+            mixed.by_ref().take(size).collect()
+        } else {
+            deleting.by_ref().take(size).collect()
+        }
     })
 }
 

@@ -182,9 +182,10 @@ impl<D: Device> GpuState<D> {
     /// An error if `graph` is not the one that the lists have.
     pub fn check<G: StoredGraph>(&self, graph: &G) -> Result<(), GpuError> {
         let (found, expected) = (graph.edges(), self.edges);
-        match found == expected && graph.kind() == self.kind && graph.vertices() == self.vertices {
-            true => Ok(()),
-            false => Err(GpuError::OutOfStep { found, expected }),
+        if found == expected && graph.kind() == self.kind && graph.vertices() == self.vertices {
+            Ok(())
+        } else {
+            Err(GpuError::OutOfStep { found, expected })
         }
     }
 
@@ -197,10 +198,10 @@ impl<D: Device> GpuState<D> {
         batches: u64,
     ) -> Result<(), GpuError> {
         let is_new = batches == self.batches;
-        let expected = match is_new {
-            true => (self.edges + delta.inserted.len() as u64)
-                .saturating_sub(delta.deleted.len() as u64),
-            false => self.edges,
+        let expected = if is_new {
+            (self.edges + delta.inserted.len() as u64).saturating_sub(delta.deleted.len() as u64)
+        } else {
+            self.edges
         };
         let is_due = is_new || batches + 1 == self.batches;
         let found = graph.edges();

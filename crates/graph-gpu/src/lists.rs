@@ -220,9 +220,10 @@ impl DeviceLists {
 /// Room for this many ids, and for as many again as far as they can be counted.
 fn room_for(ids: u64) -> Result<u64, GpuError> {
     let most = u64::from(u32::MAX);
-    match ids <= most {
-        true => Ok((2 * ids).clamp(LEAST_ROOM, most)),
-        false => Err(GpuError::TooLarge { ids }),
+    if ids <= most {
+        Ok((2 * ids).clamp(LEAST_ROOM, most))
+    } else {
+        Err(GpuError::TooLarge { ids })
     }
 }
 

@@ -14,16 +14,18 @@ use reuselens_graph_gpu::{GpuGraph, interpreter};
 use reuselens_incremental::{Choice, Maintain};
 
 fn change(insert: bool, from: u32, to: u32) -> EdgeChange {
-    match insert {
-        true => EdgeChange::Insert(Edge { from, to }),
-        false => EdgeChange::Delete(Edge { from, to }),
+    if insert {
+        EdgeChange::Insert(Edge { from, to })
+    } else {
+        EdgeChange::Delete(Edge { from, to })
     }
 }
 
 fn kind(directed: bool) -> EdgeKind {
-    match directed {
-        true => EdgeKind::Directed,
-        false => EdgeKind::Undirected,
+    if directed {
+        EdgeKind::Directed
+    } else {
+        EdgeKind::Undirected
     }
 }
 

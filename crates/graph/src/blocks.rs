@@ -181,9 +181,10 @@ impl BlockList {
 
     /// Appends an id that is missing, or removes one that is present.
     fn change(&mut self, head: &mut ListHead, id: VertexId, insert: bool) {
-        match insert {
-            true => self.append(head, id),
-            false => self.remove(head, id),
+        if insert {
+            self.append(head, id)
+        } else {
+            self.remove(head, id)
         }
     }
 

@@ -78,9 +78,10 @@ impl VertexNames {
     /// The id of the vertex with this number, if there is such a vertex.
     #[must_use]
     pub fn id(&self, number: VertexId) -> Option<u64> {
-        match number < self.consecutive {
-            true => Some(self.first + u64::from(number)),
-            false => self.ids.get((number - self.consecutive) as usize).copied(),
+        if number < self.consecutive {
+            Some(self.first + u64::from(number))
+        } else {
+            self.ids.get((number - self.consecutive) as usize).copied()
         }
     }
 

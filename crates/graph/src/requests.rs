@@ -96,9 +96,10 @@ pub(crate) fn delta(requests: &[EdgeRequest]) -> Delta {
         deleted: Vec::with_capacity(requests.len() - inserted),
     };
     for request in requests {
-        match request.insert {
-            true => delta.inserted.push(request.edge()),
-            false => delta.deleted.push(request.edge()),
+        if request.insert {
+            delta.inserted.push(request.edge())
+        } else {
+            delta.deleted.push(request.edge())
         }
     }
     delta

@@ -97,9 +97,10 @@ impl Numbers {
 }
 
 fn change((insert, from, to): (bool, u32, u32)) -> EdgeChange {
-    match insert {
-        true => EdgeChange::Insert(Edge { from, to }),
-        false => EdgeChange::Delete(Edge { from, to }),
+    if insert {
+        EdgeChange::Insert(Edge { from, to })
+    } else {
+        EdgeChange::Delete(Edge { from, to })
     }
 }
 

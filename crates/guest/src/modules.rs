@@ -90,10 +90,11 @@ pub fn for_each<F: FnMut(&MappedModule<'_>) -> bool>(mut each: F) {
         let (info, each) = unsafe { (&*info, &mut *data.cast::<F>()) };
         // SAFETY: as above.
         let headers = unsafe { core::slice::from_raw_parts(info.headers, info.count.into()) };
-        let path = match info.name.is_null() {
-            true => &[][..],
+        let path = if info.name.is_null() {
+            &[][..]
+        } else {
             // SAFETY: a name ends with a zero byte.
-            false => unsafe { core::ffi::CStr::from_ptr(info.name.cast()) }.to_bytes(),
+            unsafe { core::ffi::CStr::from_ptr(info.name.cast()) }.to_bytes()
         };
         let module = MappedModule {
             bias: info.bias,

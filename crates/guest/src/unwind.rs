@@ -343,9 +343,10 @@ fn description(code: &FrameTable, address: u64) -> Option<Description> {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;
-        match entry(middle)?.0 <= address {
-            true => low = middle + 1,
-            false => high = middle,
+        if entry(middle)?.0 <= address {
+            low = middle + 1
+        } else {
+            high = middle
         }
     }
     let (_, at) = entry(low.checked_sub(1)?)?;

@@ -178,9 +178,12 @@ fn measure(named: &Named, size: usize, count: usize) {
         let seconds = |times: &[Measured], at: usize| times[at].seconds;
         let best = |at: usize| seconds(&repair, at).min(seconds(&recompute, at));
         // What was chosen, at the times of the runs that had no choice, and as it was measured.
-        let chosen = |at: usize| match predict[at].recomputed {
-            true => seconds(&recompute, at),
-            false => seconds(&repair, at),
+        let chosen = |at: usize| {
+            if predict[at].recomputed {
+                seconds(&recompute, at)
+            } else {
+                seconds(&repair, at)
+            }
         };
         let best = (0..all).map(best).sum::<f64>();
         let decided = (0..all).map(chosen).sum::<f64>();

@@ -28,9 +28,10 @@ impl Numbers {
 }
 
 fn change(insert: bool, from: u32, to: u32) -> EdgeChange {
-    match insert {
-        true => EdgeChange::Insert(Edge { from, to }),
-        false => EdgeChange::Delete(Edge { from, to }),
+    if insert {
+        EdgeChange::Insert(Edge { from, to })
+    } else {
+        EdgeChange::Delete(Edge { from, to })
     }
 }
 
@@ -118,9 +119,10 @@ impl All {
 }
 
 fn kind(directed: bool) -> EdgeKind {
-    match directed {
-        true => EdgeKind::Directed,
-        false => EdgeKind::Undirected,
+    if directed {
+        EdgeKind::Directed
+    } else {
+        EdgeKind::Undirected
     }
 }
 

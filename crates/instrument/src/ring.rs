@@ -434,9 +434,10 @@ impl WarpSource for RingStream<'_> {
             }
             self.next += 1;
         }
-        Ok(match batch.is_empty() {
-            true => WarpStep::End,
-            false => WarpStep::Batch,
+        Ok(if batch.is_empty() {
+            WarpStep::End
+        } else {
+            WarpStep::Batch
         })
     }
 

@@ -81,9 +81,10 @@ impl Path {
     /// ellipsis is before fewer.
     pub fn ending(outcomes: u32, known: u32, length: u32) -> String {
         let digits = Path::digits(outcomes, length.min(known));
-        match known < length {
-            true => format!("…{digits}"),
-            false => digits,
+        if known < length {
+            format!("…{digits}")
+        } else {
+            digits
         }
     }
 }
@@ -181,9 +182,10 @@ mod tests {
     fn trace(blocks: &[(u64, bool)]) -> BlockTrace {
         let mut trace = BlockTrace::default();
         for (block, branch) in blocks {
-            match branch {
-                true => trace.begin(*block),
-                false => trace.go_on(*block),
+            if *branch {
+                trace.begin(*block)
+            } else {
+                trace.go_on(*block)
             }
         }
         trace

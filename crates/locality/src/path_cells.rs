@@ -208,9 +208,10 @@ impl PathShareCounter {
 /// first outcome that differs, or the end of the shorter one.
 fn first_difference(a: (u32, u32, u32), b: (u32, u32, u32)) -> u32 {
     let outcomes = (a.0 ^ b.0).leading_zeros();
-    match a.1 == b.1 {
-        true => outcomes,
-        false => outcomes.min(a.1).min(b.1),
+    if a.1 == b.1 {
+        outcomes
+    } else {
+        outcomes.min(a.1).min(b.1)
     }
 }
 

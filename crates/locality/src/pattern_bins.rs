@@ -208,9 +208,10 @@ impl PatternBins {
 
     /// Bytes that it holds on the heap.
     pub(crate) fn memory(&self) -> usize {
-        match self.bins.spilled() {
-            true => self.bins.capacity() * size_of::<BinCount>(),
-            false => 0,
+        if self.bins.spilled() {
+            self.bins.capacity() * size_of::<BinCount>()
+        } else {
+            0
         }
     }
 }

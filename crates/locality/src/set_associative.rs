@@ -87,9 +87,10 @@ impl SetAssociative {
             last,
             // Nothing follows for the next distance from one that hits for certain, or from a term
             // that was not calculated although it becomes large some hundred distances later.
-            until: match last > 0.0 && items > self.ways {
-                true => items.saturating_add(CLOSE * CLOSE),
-                false => 0,
+            until: if last > 0.0 && items > self.ways {
+                items.saturating_add(CLOSE * CLOSE)
+            } else {
+                0
             },
         };
         if self.sets == 0 || self.ways == 0 {

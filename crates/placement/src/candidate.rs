@@ -230,9 +230,12 @@ fn is_of_loader(object: &Object) -> bool {
 fn leave_out_negligible(all: &mut Vec<Candidate>, others: &mut Unplaceable) {
     let sum = |count: fn(&Candidate) -> u64| all.iter().map(|it| count(it) as f64).sum::<f64>();
     let (accesses, misses) = (sum(|it| it.accesses), sum(|it| it.misses));
-    let share = |count: u64, total: f64| match total > 0.0 {
-        true => count as f64 / total,
-        false => 0.0,
+    let share = |count: u64, total: f64| {
+        if total > 0.0 {
+            count as f64 / total
+        } else {
+            0.0
+        }
     };
     let shares = |it: &Candidate| (share(it.accesses, accesses), share(it.misses, misses));
     let most = |it: &Candidate| shares(it).0.max(shares(it).1);

@@ -119,15 +119,15 @@ fn placed<'a>(
         .iter()
         .filter(|it| it.kind == ObjectKind::Heap);
     let matching: Vec<&Object> = heap.filter(|object| matches(&calls, object)).collect();
-    match matching.iter().any(|object| !object.origins.is_empty()) {
-        true => Ok((tier, matching)),
-        false if matching.is_empty() => Err(format!(
+    if matching.iter().any(|object| !object.origins.is_empty()) {
+        Ok((tier, matching))
+    } else if matching.is_empty() {
+        Err(format!(
             "the profile has no allocation from {}",
             shown(&calls)
-        )),
-        false => {
-            Err("the profile does not say which calls allocate that; make it again".to_owned())
-        }
+        ))
+    } else {
+        Err("the profile does not say which calls allocate that; make it again".to_owned())
     }
 }
 

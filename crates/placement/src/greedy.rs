@@ -14,9 +14,10 @@ pub fn place(problem: &Problem) -> Choice {
     for (bin, known) in problem.bins.iter().enumerate() {
         let first_shared = has_private && known.owner.is_none();
         let is_local = |item: &usize| problem.items[*item].owner.is_some();
-        let (local, shared): (Vec<usize>, Vec<usize>) = match first_shared {
-            true => order.iter().copied().partition(is_local),
-            false => (Vec::new(), order.clone()),
+        let (local, shared): (Vec<usize>, Vec<usize>) = if first_shared {
+            order.iter().copied().partition(is_local)
+        } else {
+            (Vec::new(), order.clone())
         };
         for item in shared.into_iter().chain(local) {
             filling.put(bin, item);

@@ -49,9 +49,10 @@ pub struct Optimum {
 impl Optimum {
     /// How much of the bound the choice may miss, from 0 to 1.
     pub fn gap(&self) -> f64 {
-        match self.bound > 0.0 {
-            true => (1.0 - self.value / self.bound).max(0.0),
-            false => 0.0,
+        if self.bound > 0.0 {
+            (1.0 - self.value / self.bound).max(0.0)
+        } else {
+            0.0
         }
     }
 }

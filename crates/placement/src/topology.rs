@@ -339,10 +339,12 @@ fn add(tiers: &mut Vec<(MemoryTier, Vec<u32>)>, node: &MemoryNode, ordinary: f64
     let (Some(latency), Some(bandwidth)) = (node.latency, node.bandwidth) else {
         return;
     };
-    let kind = node.kind.unwrap_or(match node.has_cores {
-        true => TierKind::Dram,
-        false if bandwidth > ordinary => TierKind::Hbm,
-        false => TierKind::CxlDram,
+    let kind = node.kind.unwrap_or(if node.has_cores {
+        TierKind::Dram
+    } else if bandwidth > ordinary {
+        TierKind::Hbm
+    } else {
+        TierKind::CxlDram
     });
     let alike = tiers
         .iter_mut()

@@ -22,9 +22,10 @@ pub struct TransferredPlan {
 impl TransferredPlan {
     /// The share of the best plan's worth that is lost, from 0 to 1.
     pub fn regret(&self) -> f64 {
-        match self.best > 0.0 {
-            true => (1.0 - self.value / self.best).clamp(0.0, 1.0),
-            false => 0.0,
+        if self.best > 0.0 {
+            (1.0 - self.value / self.best).clamp(0.0, 1.0)
+        } else {
+            0.0
         }
     }
 }

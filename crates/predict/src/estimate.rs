@@ -196,9 +196,10 @@ fn work_of_all(points: &[Point], size: f64) -> Estimate {
         let slow = Fit::with(Shape::Logarithm, points).at(size).max(0.0);
         let low = line.low.min(power.low).min(slow);
         let high = line.high.max(power.high).max(slow);
-        let value = match exponent > 0.0 && exponent <= 1.0 {
-            true => line.value,
-            false => power.value,
+        let value = if exponent > 0.0 && exponent <= 1.0 {
+            line.value
+        } else {
+            power.value
         };
         return Estimate { value, low, high };
     }

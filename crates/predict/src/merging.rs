@@ -20,9 +20,10 @@ pub struct Merging {
 impl Merging {
     /// The patterns of some bins.
     pub fn patterns(&self, bins: &[PatternBin]) -> Vec<Pattern> {
-        match self.rare > 0.0 {
-            true => common_patterns(bins, self.rule, self.rare),
-            false => patterns(bins, self.rule),
+        if self.rare > 0.0 {
+            common_patterns(bins, self.rule, self.rare)
+        } else {
+            patterns(bins, self.rule)
         }
     }
 

@@ -60,9 +60,10 @@ pub(crate) fn parts_of(total: &Estimate, scale: ShareSizes, parts: &[Vec<u64>]) 
     let moves = moves.iter().zip(parts);
     moves
         .map(|(of, part)| {
-            let gained = match rises > 0.0 {
-                true => lost * of.rise / rises,
-                false => of.near - of.kept,
+            let gained = if rises > 0.0 {
+                lost * of.rise / rises
+            } else {
+                of.near - of.kept
             };
             let share = of.kept + gained;
             of_total(total, &steps.interval(part, of.near, share, scale.size))
@@ -148,9 +149,10 @@ impl ShareSteps {
         }
         let rounding = [self.near, self.far].map(|run| 0.5 / self.totals[run].max(1) as f64);
         let stays = rise >= -ROUNDING.max(rounding[0] + rounding[1]);
-        let kept = match stays || near <= 0.0 {
-            true => near,
-            false => near * self.fall(part).exp(),
+        let kept = if stays || near <= 0.0 {
+            near
+        } else {
+            near * self.fall(part).exp()
         };
         let rise = if rise > ROUNDING { rise } else { 0.0 };
         Move { near, kept, rise }
@@ -164,9 +166,10 @@ impl ShareSteps {
         let slower = self.by_size.min(self.by_total);
         // The total at the size asked for is known, that of a part is not.
         let by_total = if total > 0.0 { self.by_total } else { slower };
-        let fall = match count < 0.0 {
-            true => count * slower - total * by_total,
-            false => (count - total) * by_total,
+        let fall = if count < 0.0 {
+            count * slower - total * by_total
+        } else {
+            (count - total) * by_total
         };
         fall.min(0.0)
     }
@@ -179,9 +182,10 @@ impl ShareSteps {
             .collect();
         let line = Fit::with(Shape::Logarithm, &points);
         let half = half_width(&line, &points, size).unwrap_or(0.0);
-        let steps = match self.by_size < 0.0 {
-            true => self.by_size.abs().min(1.0 + self.by_size),
-            false => self.by_size,
+        let steps = if self.by_size < 0.0 {
+            self.by_size.abs().min(1.0 + self.by_size)
+        } else {
+            self.by_size
         };
         let floor = value * (FLOOR * steps).min(1.0);
         let half = half.max((value - near).abs()).max(floor);

@@ -155,9 +155,10 @@ mod tests {
                 ..Estimate::default()
             },
             cold: Estimate::default(),
-            patterns: match predictable {
-                true => Ok(Vec::new()),
-                false => Err(Unpredictable::Missing(vec![0])),
+            patterns: if predictable {
+                Ok(Vec::new())
+            } else {
+                Err(Unpredictable::Missing(vec![0]))
             },
             below_zero: false,
             rare: Vec::new(),

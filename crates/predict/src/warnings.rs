@@ -98,7 +98,7 @@ fn rarer_paths(runs: &[&Profile], by: By) -> Option<Warning> {
         .map(|share| format!("{:.1} %", 100.0 * share))
         .collect();
     let message = format!(
-        "not all paths of {length} outcomes were told apart, but those of {} of the accesses of the training runs: of rarer ones nothing is predicted",
+        "not all paths of {length} outcomes were counted by themselves, but those of {} of the accesses of the training runs: of rarer ones nothing is predicted",
         shares.join(", ")
     );
     let hint = "profile with more paths (--most-paths 8M), or ask for shorter ones (--history)";

@@ -41,9 +41,10 @@ impl Profile {
                     tally.sum += (bin.mean * bin.accesses as f64) as u128;
                     tally.max = tally.max.max(bin.max);
                 }
-                let name = match seen {
-                    true => format!("{instruction} after {}", path.digits(length)),
-                    false => format!("{instruction} (no path known)"),
+                let name = if seen {
+                    format!("{instruction} after {}", path.digits(length))
+                } else {
+                    format!("{instruction} (no path known)")
                 };
                 groups.push(tally.group(Dimension::Path, name));
             }

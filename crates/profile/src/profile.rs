@@ -330,9 +330,12 @@ impl Profile {
     /// Empty if there is no command.
     pub fn command_line(&self) -> String {
         let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
-        let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-            true => word.clone(),
-            false => format!("'{}'", word.replace('\'', "'\\''")),
+        let quote = |word: &String| {
+            if !word.is_empty() && word.chars().all(plain) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
         };
         let words: Vec<String> = self.command.iter().map(quote).collect();
         words.join(" ")

@@ -46,9 +46,12 @@ fn arithmetic_of_single_halves_and_pairs() {
     let numbers = numbers();
     for (name, count, function) in cases {
         for (ty, is_brain) in [("f16", false), ("bf16", true)] {
-            let bits = |number: f32| match is_brain {
-                true => bf16::from_f32(number).to_bits(),
-                false => f16::from_f32(number).to_bits(),
+            let bits = |number: f32| {
+                if is_brain {
+                    bf16::from_f32(number).to_bits()
+                } else {
+                    f16::from_f32(number).to_bits()
+                }
             };
             let sources: Vec<u16> = numbers.iter().map(|&number| bits(number)).collect();
             let expected = numbers.as_chunks::<3>().0.iter();

@@ -387,9 +387,10 @@ fn ldmatrix_gives_each_lane_two_neighbours() {
         let trans = if transposed { ".trans" } else { "" };
         let names: Vec<String> = (0..count).map(|at| format!("%a{at}")).collect();
         let (names, out) = (names.join(", "), 4 * count);
-        let (space, place) = match generic {
-            true => ("", "cvta.shared.u64 %x55, %x55;\n"),
-            false => (".shared", ""),
+        let (space, place) = if generic {
+            ("", "cvta.shared.u64 %x55, %x55;\n")
+        } else {
+            (".shared", "")
         };
         let mut body = stage(count) + place;
         body += &format!(
@@ -406,9 +407,10 @@ fn ldmatrix_gives_each_lane_two_neighbours() {
         for lane in 0..32 {
             for matrix in 0..count {
                 for half in 0..2 {
-                    let (row, column) = match transposed {
-                        false => (lane / 4, lane % 4 * 2 + half),
-                        true => (lane % 4 * 2 + half, lane / 4),
+                    let (row, column) = if transposed {
+                        (lane % 4 * 2 + half, lane / 4)
+                    } else {
+                        (lane / 4, lane % 4 * 2 + half)
                     };
                     // Lane 8 * matrix + row names the row of memory.
                     let named = (8 * matrix + row) * 5 % (8 * count);

@@ -82,9 +82,10 @@ pub fn analyze_segmented(
 /// Refuses options that are none for the source.
 fn check_source(source: &mut dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
     attribution::check(source, options)?;
-    match options.weigh_bytes {
-        true => weighed::check(source, options),
-        false => Ok(()),
+    if options.weigh_bytes {
+        weighed::check(source, options)
+    } else {
+        Ok(())
     }
 }
 
@@ -373,9 +374,10 @@ impl Analysis {
             self.gathered.clear();
         }
         // What is a batch already is not copied to be a larger one.
-        let enough = match block.item_batch.is_used() {
-            true => TOGETHER / 4,
-            false => TOGETHER,
+        let enough = if block.item_batch.is_used() {
+            TOGETHER / 4
+        } else {
+            TOGETHER
         };
         let steps = self.counts.steps() + self.gathered.len() as u64;
         let due = self.gathered.len() >= enough || self.budget.looks.is_due(steps);
@@ -411,7 +413,7 @@ fn bounded_history(limit: u64) -> Warning {
     Warning {
         code: "max-distance".to_owned(),
         message: format!(
-            "distances of {limit} items and more were not told apart: such accesses count as first touches, and \
+            "distances of {limit} items and more were not measured: such accesses count as first touches, and \
              miss ratios hold for caches of up to {limit} items"
         ),
         hint: "raise --max-distance, or leave it out to count all distances".to_owned(),

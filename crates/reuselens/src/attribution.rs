@@ -134,9 +134,10 @@ impl Attribution {
     /// Remembers which build of a file was mapped: as the trace says, or as the file does now.
     fn mapped(&mut self, module: &Module) {
         let name = module.path.rsplit('/').next().unwrap_or_default();
-        let id = match module.build_id.is_empty() {
-            true => self.loader.build_id(module),
-            false => module.build_id.clone(),
+        let id = if module.build_id.is_empty() {
+            self.loader.build_id(module)
+        } else {
+            module.build_id.clone()
         };
         if !id.is_empty() && !name.is_empty() {
             let digits = || hexadecimal(&id);
@@ -404,13 +405,10 @@ fn count_all(cell: &mut Cell, all: &ExactHistogram) {
 
 /// There is nothing to show, and why that may be.
 pub(crate) fn no_accesses(ids: bool) -> Warning {
-    let hint = match ids {
-        true => {
-            "the trace has no rows behind its head, or none of the --kind: is it the right file?"
-        }
-        false => {
-            "widen --kind and --data; of a program built with reuselens cc only what was compiled with it is seen"
-        }
+    let hint = if ids {
+        "the trace has no rows behind its head, or none of the --kind: is it the right file?"
+    } else {
+        "widen --kind and --data; of a program built with reuselens cc only what was compiled with it is seen"
     };
     Warning {
         code: "no-accesses".to_owned(),

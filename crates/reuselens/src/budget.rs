@@ -26,9 +26,10 @@ impl AnalysisOptions {
             || available_within(left).map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
         let limit = self.memory_limit.unwrap_or_else(free);
         let limit = left.map_or(limit, |left| limit.min(Bytes(left.get() / 2)));
-        let threads = match left.is_some_and(|left| left < LITTLE) {
-            true => NonZeroUsize::MIN,
-            false => self.threads(),
+        let threads = if left.is_some_and(|left| left < LITTLE) {
+            NonZeroUsize::MIN
+        } else {
+            self.threads()
         };
         AnalysisOptions {
             memory_limit: Some(limit),

@@ -16,10 +16,12 @@ pub(crate) fn all(
     if profile.references == 0 {
         return Vec::new();
     }
-    let scopes = match causes.has_loops {
-        true => None,
-        false if is_sampled => Some(counts::sampled_causes_warning(causes)),
-        false => Some(no_blocks(profile.is_of_parts())),
+    let scopes = if causes.has_loops {
+        None
+    } else if is_sampled {
+        Some(counts::sampled_causes_warning(causes))
+    } else {
+        Some(no_blocks(profile.is_of_parts()))
     };
     let unlisted = causes.unlisted_pairs.map(pairs_left_out);
     let elements = lacks_elements.then(elements_left_out);

@@ -24,9 +24,10 @@ pub(crate) fn with_lines<T>(
     options: &AnalysisOptions,
     read: impl FnOnce(&mut dyn Source) -> T,
 ) -> T {
-    match marks_lines(source, options) {
-        true => read(&mut LineStatements::new(source, Box::new(Loader::new()))),
-        false => read(source),
+    if marks_lines(source, options) {
+        read(&mut LineStatements::new(source, Box::new(Loader::new())))
+    } else {
+        read(source)
     }
 }
 

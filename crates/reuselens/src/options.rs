@@ -22,7 +22,7 @@ const FOOTPRINT_ENTRY: u64 = 100;
 /// Entries of footprints at most, where memory has no limit: 6.7 GB.
 const MAX_FOOTPRINT_ENTRIES: u64 = 1 << 26;
 
-/// Pairs of an instruction and a path that are told apart, if nothing else is said.
+/// Pairs of an instruction and a path that are counted by themselves by default.
 pub const MOST_PATHS: u64 = 1 << 19;
 
 /// Which device the engines `gpu` and `hp-rda-gpu` run on.
@@ -64,7 +64,7 @@ pub struct AnalysisOptions {
     pub data: DataFilter,
     /// Whether a statement of the program's own marks counts an element once.
     pub names: NamesMode,
-    /// Whether accesses are told apart by calling context.
+    /// Whether accesses are broken down by calling context.
     pub contexts: bool,
     /// Count all accesses together, without a breakdown by line, object, context or thread, which
     /// is the fastest. Has no effect if `data` or `names` need one.
@@ -92,7 +92,7 @@ pub struct AnalysisOptions {
     /// Whether paths are followed, and distances counted by instruction and path; needs a source
     /// with basic blocks.
     pub paths: bool,
-    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept
+    /// The most pairs of an instruction and a path that are counted; beyond, paths are kept
     /// shorter. Memory is 100 to 200 bytes a pair, and as much again while the profile is made;
     /// both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,

@@ -23,11 +23,11 @@ pub(crate) fn warnings(paths: &PathProfile) -> Option<Warning> {
     })
 }
 
-/// How many accesses are on paths that are told apart, by the number of outcomes, where that is not
+/// How many accesses are on paths that are counted by themselves, by the number of outcomes, where that is not
 /// all; rounded down.
 fn folded_paths(paths: &PathProfile) -> Option<String> {
     if paths.length == 0 {
-        return Some("no paths are told apart".to_owned());
+        return Some("no paths are counted by themselves".to_owned());
     }
     let all = paths.shares.first().map_or(0, |shares| shares.accesses);
     let some = |shares: &&PathShares| shares.accesses < all;
@@ -47,6 +47,6 @@ fn folded_paths(paths: &PathProfile) -> Option<String> {
         others => format!(" ({})", others.join(", ")),
     };
     Some(format!(
-        "of the accesses {first} outcomes{others}, the other paths are rarer and told apart by fewer"
+        "of the accesses {first} outcomes{others}, the other paths are rarer and counted by fewer"
     ))
 }

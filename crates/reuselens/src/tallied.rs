@@ -45,7 +45,7 @@ impl TalliedHistogram {
         result
     }
 
-    /// For distances that were told apart.
+    /// For distances that were measured.
     pub(crate) fn deferred(&mut self) -> &mut DeferredHistogram {
         &mut self.histogram
     }

@@ -41,9 +41,10 @@ const MOST: u64 = 1 << 63;
 /// [`Error::NoSizes`]; [`Error::Together`].
 pub(crate) fn check(source: &mut dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
     check_options(options)?;
-    match source.project(Projection::Sizes) {
-        true => Ok(()),
-        false => Err(Error::NoSizes),
+    if source.project(Projection::Sizes) {
+        Ok(())
+    } else {
+        Err(Error::NoSizes)
     }
 }
 

@@ -76,9 +76,10 @@ impl Source for Program {
             block.push(*row);
             self.at += 1;
         }
-        match block.is_empty() {
-            true => Ok(Step::End),
-            false => Ok(Step::Block),
+        if block.is_empty() {
+            Ok(Step::End)
+        } else {
+            Ok(Step::Block)
         }
     }
 

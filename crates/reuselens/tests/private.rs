@@ -27,9 +27,10 @@ impl Made {
             let mut load = || {
                 let instruction = random.below(3);
                 let all = random.below(3) == 0;
-                let item = match all {
-                    true => random.below(50),
-                    false => 1_000 * (thread + 1) + random.below(20 + 60 * instruction),
+                let item = if all {
+                    random.below(50)
+                } else {
+                    1_000 * (thread + 1) + random.below(20 + 60 * instruction)
                 };
                 (item, 0x400 + 0x40 * thread + 16 * instruction)
             };

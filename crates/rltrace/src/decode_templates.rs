@@ -252,9 +252,10 @@ impl TemplateDecoder {
             before = if is_zero && next != 0 {
                 next
             } else {
-                let token = match is_zero {
-                    true => SUCCESSOR,
-                    false => streams.tokens.number()?,
+                let token = if is_zero {
+                    SUCCESSOR
+                } else {
+                    streams.tokens.number()?
                 };
                 self.number(token, before, &mut streams.descriptions)?
             } as usize;
@@ -267,10 +268,12 @@ impl TemplateDecoder {
             plan.push(&self.operands, first, count, most).ok_or(END)?;
         }
         (self.plan, self.executions) = (plan, executions);
-        match found == rows {
-            true if self.plan.len() <= most => Ok(()),
-            true => Err(END),
-            false => Err(ROWS),
+        if found != rows {
+            Err(ROWS)
+        } else if self.plan.len() <= most {
+            Ok(())
+        } else {
+            Err(END)
         }
     }
 

@@ -114,9 +114,10 @@ fn collect<const BY_NAME: bool>(
     accesses.clear();
     // The class of rows that have an operand after them, and the classes that cannot be taken.
     let with_operand = if BY_NAME { NAMED } else { RANGE };
-    let refused = match BY_NAME {
-        true => SPECIAL | COUNTED | RANGE,
-        false => SPECIAL | NAMED,
+    let refused = if BY_NAME {
+        SPECIAL | COUNTED | RANGE
+    } else {
+        SPECIAL | NAMED
     };
     let (mut site, mut before) = (site, rows.sites[START_SITE]);
     for _ in 0..length {

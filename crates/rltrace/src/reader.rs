@@ -237,9 +237,10 @@ impl Reader {
     /// Counts a block that was delivered, or cut away.
     fn passed(&mut self, block: &Block) {
         let batch = &block.item_batch;
-        let (blocks, rows) = match batch.is_used() {
-            true => (batch.blocks, batch.rows),
-            false => (1, block.len() as u64 + block.repeats.rows),
+        let (blocks, rows) = if batch.is_used() {
+            (batch.blocks, batch.rows)
+        } else {
+            (1, block.len() as u64 + block.repeats.rows)
         };
         // The totals of a segment begin with what an index says, which may be any numbers.
         self.totals.blocks = self.totals.blocks.wrapping_add(blocks);
@@ -366,9 +367,10 @@ impl Segmented for Reader {
         most: usize,
         shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
-        match self.can_deliver_items(projection) {
-            true => self.in_segments(projection, most, shortest),
-            false => Ok(Vec::new()),
+        if self.can_deliver_items(projection) {
+            self.in_segments(projection, most, shortest)
+        } else {
+            Ok(Vec::new())
         }
     }
 }

@@ -159,16 +159,15 @@ impl<const BY_NAME: bool> ItemSink<'_, BY_NAME> {
         let classes = first(&self.batch.classes);
         let rows_with = |class: u8| squeeze.rows_with(classes, class);
         let operands = rows_with(OPERAND);
-        let (items, opens, refused) = match BY_NAME {
-            true => {
-                let named = rows_with(NAMED);
-                (named, named, rows_with(SPECIAL | COUNTED | RANGE))
-            }
-            false => (
+        let (items, opens, refused) = if BY_NAME {
+            let named = rows_with(NAMED);
+            (named, named, rows_with(SPECIAL | COUNTED | RANGE))
+        } else {
+            (
                 rows_with(COUNTED | RANGE),
                 rows_with(RANGE),
                 rows_with(SPECIAL | NAMED),
-            ),
+            )
         };
         let valid = bits(0..count);
         // The rows that should be operands: after each row that opens, and the first if an address

@@ -29,9 +29,10 @@ pub fn mark() {
         if silent || (*t).signal_depth != 0 {
             return;
         }
-        let slot = match stage::is_staged(t) {
-            true => sorted_slot(t),
-            false => (*t).slot,
+        let slot = if stage::is_staged(t) {
+            sorted_slot(t)
+        } else {
+            (*t).slot
         };
         if !publish::mark(segment, &*slot) {
             flush();

@@ -20,9 +20,10 @@ static ARE_SET: AtomicU32 = AtomicU32::new(0);
 
 /// Bytes of the address space that the segment takes; see `segment::map`.
 fn ours() -> u64 {
-    match segment::is_mapped() {
-        true => (SEGMENT_BYTES + BLOCK_BYTES) as u64,
-        false => 0,
+    if segment::is_mapped() {
+        (SEGMENT_BYTES + BLOCK_BYTES) as u64
+    } else {
+        0
     }
 }
 

@@ -35,9 +35,10 @@ fn identity(symbol: &str) -> String {
     let symbol = original(symbol);
     // rustc's legacy mangling, where demangled names lack types.
     let is_hashed = symbol.starts_with("_ZN") && symbol.contains("17h");
-    match is_hashed {
-        true => symbol.to_owned(),
-        false => demangled(symbol),
+    if is_hashed {
+        symbol.to_owned()
+    } else {
+        demangled(symbol)
     }
 }
 

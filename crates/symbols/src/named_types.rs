@@ -259,9 +259,10 @@ fn is_equal(one: &str, other: &str) -> bool {
 /// Whether a type with namespaces is meant by a name that may lack some of them.
 fn is_named(full: &str, name: &str) -> bool {
     let last = |name: &str| last_part(name).to_owned();
-    match name.contains("::") {
-        true => is_equal(full, name) || !full.contains("::") && is_equal(full, &last(name)),
-        false => is_equal(&last(full), name),
+    if name.contains("::") {
+        is_equal(full, name) || !full.contains("::") && is_equal(full, &last(name))
+    } else {
+        is_equal(&last(full), name)
     }
 }
 

@@ -60,9 +60,10 @@ pub(super) fn sections<'a, T: From<Cow<'a, [u8]>>>(
     file: &object::File<'a>,
     is_used: impl Fn(SectionId) -> bool,
 ) -> Option<(DwarfSections<T>, RunTimeEndian)> {
-    let endian = match file.is_little_endian() {
-        true => RunTimeEndian::Little,
-        false => RunTimeEndian::Big,
+    let endian = if file.is_little_endian() {
+        RunTimeEndian::Little
+    } else {
+        RunTimeEndian::Big
     };
     let load = |id: SectionId| {
         let name = is_used(id).then_some(id.name());

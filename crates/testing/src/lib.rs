@@ -45,9 +45,10 @@ pub fn has(tool: &str) -> bool {
 
 /// Whether the file exists, or the command can be run.
 fn is_there(tool: &str) -> bool {
-    match tool.starts_with('/') {
-        true => Path::new(tool).exists(),
-        false => Command::new(tool).arg("--version").output().is_ok(),
+    if tool.starts_with('/') {
+        Path::new(tool).exists()
+    } else {
+        Command::new(tool).arg("--version").output().is_ok()
     }
 }
 

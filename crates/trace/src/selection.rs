@@ -65,9 +65,10 @@ impl Selection {
         // An operand is of the row before it, if that is in the block.
         let with_operands = |at: usize| if at == 0 { 0 } else { at + operands(at) };
         let end = with_operands(place(self.rows.end));
-        let start = match self.wants_thread(block.thread) && self.wants_stamps(stamps) {
-            true => with_operands(place(self.rows.start)).min(end),
-            false => end,
+        let start = if self.wants_thread(block.thread) && self.wants_stamps(stamps) {
+            with_operands(place(self.rows.start)).min(end)
+        } else {
+            end
         };
         if self.state && start > 0 && !self.is_before(stamps) {
             block.keep_state(start..end, end);

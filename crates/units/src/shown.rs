@@ -46,9 +46,10 @@ fn replaced(
     }
     let mut out = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        match steers(letter) {
-            true => escape(letter, &mut out),
-            false => out.push(letter),
+        if steers(letter) {
+            escape(letter, &mut out)
+        } else {
+            out.push(letter)
         }
     }
     Cow::Owned(out)

@@ -152,10 +152,7 @@ fn in_proportion(counts: impl Iterator<Item = f64>) -> f64 {
     let (sum, most) = counts.fold((0.0, 0.0_f64), |(sum, most), count| {
         (sum + count, most.max(count))
     });
-    match most > 0.0 {
-        true => sum / most,
-        false => 1.0,
-    }
+    if most > 0.0 { sum / most } else { 1.0 }
 }
 
 /// Whether a type is the base of a node's type, by the names that the C++ libraries have:
@@ -189,12 +186,11 @@ fn bare(name: &str) -> &str {
 fn named(elements: &ElementUse, layout: &DataLayout) -> Vec<FieldUse> {
     let mut fields = Vec::new();
     for field in &layout.fields {
-        match field.type_name.contains(BUFFER) && field.bytes > SLOT {
-            true => {
-                let prefix = format!("{} ", field.name);
-                fields.extend(slots(elements, &prefix, field.offset, field.bytes));
-            }
-            false => fields.push(piece(elements, field.clone())),
+        if field.type_name.contains(BUFFER) && field.bytes > SLOT {
+            let prefix = format!("{} ", field.name);
+            fields.extend(slots(elements, &prefix, field.offset, field.bytes));
+        } else {
+            fields.push(piece(elements, field.clone()))
         }
     }
     fields

@@ -68,9 +68,10 @@ pub(super) fn applies(facts: &MissFacts<'_>, later: &StructureUse<'_>) -> bool {
 /// elements, whether the field has at most half of their bytes.
 fn is_denser(facts: &MissFacts<'_>, structure: &StructureUse<'_>, field: &FieldUse) -> bool {
     let (line, bytes) = (facts.line_bytes(), field.field.bytes.max(1));
-    match structure.element <= line {
-        true => line / bytes > line / structure.element.max(1),
-        false => 2 * bytes <= structure.element,
+    if structure.element <= line {
+        line / bytes > line / structure.element.max(1)
+    } else {
+        2 * bytes <= structure.element
     }
 }
 

@@ -189,17 +189,18 @@ fn end_words(facts: &MissFacts<'_>, end: &SharedEnd) -> String {
 fn remedy(facts: &MissFacts<'_>, [one, other]: [u32; 2]) -> String {
     let line = facts.line_bytes();
     let name = |object: u32| facts.object(object).name.clone();
-    match one == other {
-        true => format!(
+    if one == other {
+        format!(
             "Give what each thread writes of {} a line of its own (alignas({line})), or let each \
              thread collect in a local variable and store once at the end.",
             name(one)
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "Put {} and {} on different lines: align one of them to {line} bytes \
              (alignas({line})).",
             name(one),
             name(other)
-        ),
+        )
     }
 }

@@ -138,9 +138,10 @@ impl<'a> Separation<'a> {
 /// The share of an element's bytes that leaving only these fields saves, from 0 to 1, with what
 /// alignment and the steps of an allocator take.
 fn saved(facts: &MissFacts<'_>, structure: &StructureUse<'_>, hot: &[&FieldUse]) -> f64 {
-    let step = match facts.is_single(structure) {
-        true => BLOCK_STEP,
-        false => hot.iter().map(|field| alignment(field)).max().unwrap_or(1),
+    let step = if facts.is_single(structure) {
+        BLOCK_STEP
+    } else {
+        hot.iter().map(|field| alignment(field)).max().unwrap_or(1)
     };
     let now = structure.element.max(1).next_multiple_of(step);
     let later = total(hot.iter().map(|field| field.field.bytes)).next_multiple_of(step);

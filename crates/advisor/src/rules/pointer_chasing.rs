@@ -106,17 +106,14 @@ fn finding(
 /// node that is a block by itself, the other bytes used of its line are taken for those of more
 /// nodes. Of other nodes, the field that is used most is used of each node that is visited.
 fn nodes_of_a_line(facts: &MissFacts<'_>, sums: &MissSums, structure: &StructureUse<'_>) -> f64 {
-    match facts.is_single(structure) {
-        true => {
-            // Only nodes whose offset is known are in the structure.
-            let known = total(structure.fields.iter().map(|field| field.misses));
-            let known = (known as f64 / sums.misses.max(1) as f64).min(1.0);
-            known * sums.causes.used_bytes as f64 / structure.used.max(1) as f64
-        }
-        false => {
-            let nodes = facts.line_bytes() as f64 / structure.element.max(1) as f64;
-            structure.visited() * nodes
-        }
+    if facts.is_single(structure) {
+        // Only nodes whose offset is known are in the structure.
+        let known = total(structure.fields.iter().map(|field| field.misses));
+        let known = (known as f64 / sums.misses.max(1) as f64).min(1.0);
+        known * sums.causes.used_bytes as f64 / structure.used.max(1) as f64
+    } else {
+        let nodes = facts.line_bytes() as f64 / structure.element.max(1) as f64;
+        structure.visited() * nodes
     }
 }
 

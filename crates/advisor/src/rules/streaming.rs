@@ -119,11 +119,12 @@ fn remedy(facts: &MissFacts<'_>, object: u32, name: &str) -> String {
             stored = u64::saturating_add(stored, misses);
         }
     }
-    match stored >= part(all, LEAST_STORED) {
-        true => format!("Write {name} past the cache with non-temporal stores (_mm_stream_pd)."),
-        false => format!(
+    if stored >= part(all, LEAST_STORED) {
+        format!("Write {name} past the cache with non-temporal stores (_mm_stream_pd).")
+    } else {
+        format!(
             "Prefetch {name} with the non-temporal hint (_mm_prefetch with _MM_HINT_NTA), so that \
              its lines leave the cache first."
-        ),
+        )
     }
 }

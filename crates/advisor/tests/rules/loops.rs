@@ -448,9 +448,10 @@ fn loops_of_the_system_cannot_be_fused() {
     for (site, change) in [(1, "libc.so.6"), (2, "/usr/include/c++/12/bits/stl_algo.h")] {
         let mut sketch = two_passes(Carrier::Scope, ScopeKind::Function);
         let site = &mut sketch.0.sites[site];
-        match change.starts_with('/') {
-            true => site.frames[0].file = change.to_owned(),
-            false => site.module = change.to_owned(),
+        if change.starts_with('/') {
+            site.frames[0].file = change.to_owned()
+        } else {
+            site.module = change.to_owned()
         }
         assert_eq!(sketch.rules(), [""; 0], "{change}");
     }

@@ -28,10 +28,11 @@ impl Ballot {
             if let Some((candidate, start)) = revised {
                 let old = self.elements();
                 (self.candidate, self.start) = (Some(candidate), start);
-                match old.start == start {
-                    true => self.counted.push(old.bytes),
+                if old.start == start {
+                    self.counted.push(old.bytes)
+                } else {
                     // The offsets counted so far were of a head.
-                    false => self.counted.clear(),
+                    self.counted.clear()
                 }
                 return self.classify(access, at);
             }
@@ -47,9 +48,10 @@ impl Ballot {
         self.may_have_several |= is_further && is_same(&access.layout, &known);
         self.is_broken |= class == Class::Against && self.allocated.is_none();
         // Where blocks have one size, offsets are those in the block.
-        let element = match self.allocated.is_none() && self.block != 0 {
-            true => (inner - inner % bytes) as u32,
-            false => 0,
+        let element = if self.allocated.is_none() && self.block != 0 {
+            (inner - inner % bytes) as u32
+        } else {
+            0
         };
         (class, range.start + element..range.end + element)
     }

@@ -48,9 +48,10 @@ pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
     let bytes = access.layout.bytes;
     if access.layout.fields.is_empty() {
         let is_number = here.bytes == bytes && inner == 0;
-        return match is_number || is_opaque(here) {
-            true => Fit::Open(range),
-            false => Fit::Against(range),
+        return if is_number || is_opaque(here) {
+            Fit::Open(range)
+        } else {
+            Fit::Against(range)
         };
     }
     let Some(offset) = access.offset else {
@@ -79,9 +80,10 @@ fn fit_of_same(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
         return Fit::Open(all);
     };
     if at == offset {
-        return match is_whole(access, layout, at) {
-            true => Fit::Agrees(at..at + 1),
-            false => Fit::Open(at..at + 1),
+        return if is_whole(access, layout, at) {
+            Fit::Agrees(at..at + 1)
+        } else {
+            Fit::Open(at..at + 1)
         };
     }
     let here = field_at(layout, at);
@@ -97,9 +99,10 @@ fn fit_of_same(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
         None => all,
     };
     // All but the one place that agrees.
-    Fit::Open(match at < offset {
-        true => around.start..offset,
-        false => offset + 1..around.end,
+    Fit::Open(if at < offset {
+        around.start..offset
+    } else {
+        offset + 1..around.end
     })
 }
 

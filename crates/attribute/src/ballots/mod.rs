@@ -354,11 +354,10 @@ impl Ballots {
         if ballot.allocated.is_some() {
             let is_against =
                 against > 0 && is_share(against, agree.saturating_add(against), MOST_AGAINST);
-            return Some(match is_against {
-                true => BallotOutcome::Contradicted,
-                false => {
-                    BallotOutcome::None(ballot.allocated.as_ref().map_or(0, |it| it.bytes as u32))
-                }
+            return Some(if is_against {
+                BallotOutcome::Contradicted
+            } else {
+                BallotOutcome::None(ballot.allocated.as_ref().map_or(0, |it| it.bytes as u32))
             });
         }
         let all = agree.saturating_add(untyped).saturating_add(open);
@@ -399,10 +398,7 @@ impl Ballots {
             *count = count.saturating_add(more);
         }
         let is_over = ballot.is_broken || self.states.len() >= ANY as usize;
-        self.tags[object as usize] = match is_over {
-            true => 0,
-            false => self.states.len() as u32,
-        };
+        self.tags[object as usize] = if is_over { 0 } else { self.states.len() as u32 };
         if !is_over {
             self.states.push([0; CLASSES]);
         }

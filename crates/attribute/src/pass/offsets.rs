@@ -161,10 +161,11 @@ impl Pass<'_> {
             ..
         } = &mut *self.process;
         let pc = is_own.then(|| sites.slot(slot).pc());
-        let stack = match is_own {
-            true => &*self.stack,
+        let stack = if is_own {
+            &*self.stack
+        } else {
             // The thread in whose stack the address was found.
-            false => &self.threads.get(self.last_stack)?.stack,
+            &self.threads.get(self.last_stack)?.stack
         };
         let (low, high, local, _) = stack.find_local(address, pc, &self.shared.layouts)?;
         if local?.object != object {

@@ -484,9 +484,10 @@ impl Pass<'_> {
         };
         let (node, object) = shared.enter(stack.node(), call, &process.mappings);
         let outer = stack.live_around(return_address, &shared.layouts);
-        let layout = match by_call {
-            true => shared.objects.usage(object).layout,
-            false => 0,
+        let layout = if by_call {
+            shared.objects.usage(object).layout
+        } else {
+            0
         };
         let frame = NewFrame {
             outer,
@@ -536,9 +537,10 @@ impl Pass<'_> {
     /// Brings what depends on the innermost frame up to date: call it whenever that changes.
     #[inline]
     pub(super) fn frame_changed(&mut self) {
-        let context = match self.options.contexts {
-            true => self.stack.node(),
-            false => 0,
+        let context = if self.options.contexts {
+            self.stack.node()
+        } else {
+            0
         };
         self.owner = u64::from(context) << 32 | u64::from(self.thread);
         let Shared {

@@ -57,9 +57,10 @@ impl Resolver<'_> {
             }
             ScopeKind::Loop => {
                 let (header, latch) = (self.frames(scope.start), self.frames(scope.latch));
-                let inlined = match is_in_each_call(&header, &latch) {
-                    true => 0,
-                    false => most_code(&latch, &scope.code, |place| self.frames(place)),
+                let inlined = if is_in_each_call(&header, &latch) {
+                    0
+                } else {
+                    most_code(&latch, &scope.code, |place| self.frames(place))
                 };
                 loop_frame(&header, &latch, inlined)
             }

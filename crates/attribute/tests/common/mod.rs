@@ -93,16 +93,19 @@ impl SymbolSource for Listed {
 
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
         let function = self.function(module, address);
-        let frame = |function: Function| match self.without_lines {
-            true => Frame {
-                function: format!("{}+{:#x}", function.name, address & 0xff),
-                ..Frame::default()
-            },
-            false => Frame {
-                function: function.name,
-                file: function.file,
-                line: (address & 0xff) as u32,
-            },
+        let frame = |function: Function| {
+            if self.without_lines {
+                Frame {
+                    function: format!("{}+{:#x}", function.name, address & 0xff),
+                    ..Frame::default()
+                }
+            } else {
+                Frame {
+                    function: function.name,
+                    file: function.file,
+                    line: (address & 0xff) as u32,
+                }
+            }
         };
         let inlined = self.inlined.get(&address).into_iter().flatten();
         let inlined = inlined.map(|name| Frame {
@@ -154,9 +157,10 @@ impl SymbolSource for Listed {
 
     fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {
         let range = |(low, _): (&u64, _)| (*low, low + 0x100);
-        match self.without_lines {
-            true => self.functions.iter().map(range).collect(),
-            false => Vec::new(),
+        if self.without_lines {
+            self.functions.iter().map(range).collect()
+        } else {
+            Vec::new()
         }
     }
 

@@ -37,9 +37,10 @@ fn check(result: i64) -> io::Result<()> {
 /// The exit status of a child, if it has ended. [`Child::try_wait`] alone would also return the
 /// stops of a child that is traced, as if they were its end, and take them from the tracer.
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
-    match has_ended(child.id())? {
-        true => child.try_wait(),
-        false => Ok(None),
+    if has_ended(child.id())? {
+        child.try_wait()
+    } else {
+        Ok(None)
     }
 }
 

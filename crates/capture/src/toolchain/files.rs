@@ -180,9 +180,10 @@ fn is_trusted(directory: &Path, user: u32) -> bool {
 /// Fails if this is no directory of the user's, or others can write to it. Links are refused.
 fn check_owner(directory: &Path, user: u32) -> io::Result<()> {
     let about = std::fs::symlink_metadata(directory)?;
-    match about.is_dir() && about.uid() == user && about.mode() & 0o022 == 0 {
-        true => Ok(()),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
+    if about.is_dir() && about.uid() == user && about.mode() & 0o022 == 0 {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
     }
 }
 

@@ -89,9 +89,10 @@ impl History {
             begun.partition_point(|begin| *begin <= time)
         };
         let same = iteration(before) == iteration(now);
-        match innermost.scope.kind == ScopeKind::Loop && same {
-            true => Carried::Iteration(innermost.scope),
-            false => Carried::Scope(innermost.scope),
+        if innermost.scope.kind == ScopeKind::Loop && same {
+            Carried::Iteration(innermost.scope)
+        } else {
+            Carried::Scope(innermost.scope)
         }
     }
 }

@@ -103,16 +103,15 @@ impl Writer<'_> {
             2..=4 => {
                 let last = FUNCTIONS - 1;
                 let later = self.function + usize::from(loops > 0 || self.random.below(3) > 0);
-                match later > last {
-                    true => Statement::Straight(self.address()),
-                    false => {
-                        let more = self.random.below((last - later + 1) as u64) as usize;
-                        // Itself, only as the choice above has it.
-                        let more = if later == self.function { 0 } else { more };
-                        let at = self.address();
-                        self.calls.push(at);
-                        Statement::Call(at, later + more)
-                    }
+                if later > last {
+                    Statement::Straight(self.address())
+                } else {
+                    let more = self.random.below((last - later + 1) as u64) as usize;
+                    // Itself, only as the choice above has it.
+                    let more = if later == self.function { 0 } else { more };
+                    let at = self.address();
+                    self.calls.push(at);
+                    Statement::Call(at, later + more)
                 }
             }
             5 => {

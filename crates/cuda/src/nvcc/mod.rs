@@ -278,9 +278,10 @@ fn announce(step: &NvccStep) {
         NvccStep::Run(words) => {
             let words = words.iter().map(|word| {
                 let word = word.to_string_lossy();
-                match word.contains([' ', '"', '$', '\'']) {
-                    true => format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")),
-                    false => word.into_owned(),
+                if word.contains([' ', '"', '$', '\'']) {
+                    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+                } else {
+                    word.into_owned()
                 }
             });
             words.collect::<Vec<_>>().join(" ")

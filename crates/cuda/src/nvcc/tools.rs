@@ -38,9 +38,10 @@ pub fn find() -> Result<Compiler, NvccError> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let path = on_path(&named).ok_or_else(|| NvccError::NotThere(named.clone()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        return Ok(match name.contains("clang") {
-            true => Compiler::Clang(path),
-            false => Compiler::Nvcc(path),
+        return Ok(if name.contains("clang") {
+            Compiler::Clang(path)
+        } else {
+            Compiler::Nvcc(path)
         });
     }
     if let Some(nvcc) = nvcc() {

@@ -132,15 +132,17 @@ impl Words {
         while rows.len() < ENOUGH && !self.names.fill_a_block() {
             let buffered = input.at_least(1)?;
             self.in_comment |= buffered.first() == Some(&b'#');
-            let length = match self.in_comment {
-                true => buffered.len(),
-                false => whole_words(input)?,
+            let length = if self.in_comment {
+                buffered.len()
+            } else {
+                whole_words(input)?
             };
             let offset = input.offset();
             let text = self.within(&input.at_least(0)?[..length], offset);
-            let parsed = match self.in_comment {
-                true => self.comment(text),
-                false => self.parse(text, rows),
+            let parsed = if self.in_comment {
+                self.comment(text)
+            } else {
+                self.parse(text, rows)
             };
             match parsed {
                 Ok(0) => return Ok(false),

@@ -66,12 +66,13 @@ impl SectorCache {
     pub fn update(&mut self, line: u64, sectors: u32) -> u32 {
         let set = self.set(line);
         // Stores most often follow other accesses to their line.
-        let at = match set[0] >> SECTORS == line {
-            true => 0,
-            false => match set.iter().position(|&entry| entry >> SECTORS == line) {
+        let at = if set[0] >> SECTORS == line {
+            0
+        } else {
+            match set.iter().position(|&entry| entry >> SECTORS == line) {
                 Some(at) => at,
                 None => return 0,
-            },
+            }
         };
         let entry = set[at];
         if at > 0 {
@@ -125,9 +126,10 @@ fn take_16(set: &mut [u64; 16], line: u64) -> u64 {
         present |= if is_it { entry & SECTOR_MASK } else { 0 };
     }
     for way in 1..16 {
-        set[way] = match way as u64 <= found {
-            true => before[way - 1],
-            false => before[way],
+        set[way] = if way as u64 <= found {
+            before[way - 1]
+        } else {
+            before[way]
         };
     }
     present

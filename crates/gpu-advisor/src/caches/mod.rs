@@ -92,9 +92,10 @@ impl CacheCounts {
 pub(crate) fn bypassing_sites(sites: &[KernelSite]) -> Arc<[bool]> {
     let sites = sites.iter().take(LAST_SITE as usize);
     let bypassing: Vec<bool> = sites.map(|site| is_bypassing(&site.text)).collect();
-    match bypassing.contains(&true) {
-        true => bypassing.into(),
-        false => Arc::default(),
+    if bypassing.contains(&true) {
+        bypassing.into()
+    } else {
+        Arc::default()
     }
 }
 

@@ -224,9 +224,10 @@ impl CacheSimulator {
             }
             for &line in lines {
                 let sectors = u32::from(line.sectors);
-                let hits = match is_bypassing {
-                    true => 0,
-                    false => access(&mut l1.cache, step.kind, line.line, sectors, stores),
+                let hits = if is_bypassing {
+                    0
+                } else {
+                    access(&mut l1.cache, step.kind, line.line, sectors, stores)
                 };
                 counts.open(step.site, line.object, &mut self.sites, &mut self.objects);
                 counts.counts.count(step.kind, sectors, hits);

@@ -121,9 +121,10 @@ fn device_path(
     let mut path = vec![format!("{kernel}<<<>>> ({})", short(&first.place))];
     let lines = calls.iter().skip(1).map(|call| call.place.as_str());
     for (call, line) in calls.iter().zip(lines.chain([source])) {
-        let function = match call.function.is_empty() {
-            true => "(unknown)".to_owned(),
-            false => facts.names.kernel(&call.function),
+        let function = if call.function.is_empty() {
+            "(unknown)".to_owned()
+        } else {
+            facts.names.kernel(&call.function)
         };
         let inlined = if call.is_inlined { ", inlined" } else { "" };
         path.push(format!("{function} ({}{inlined})", short(line)));

@@ -75,15 +75,12 @@ fn remedy(kind: WarpKind, counts: &GlobalCounts) -> &'static str {
                 memory, and add its sums to global memory at the end. Lanes with one address can be \
                 added up first (__match_any_sync, __reduce_add_sync).";
     }
-    match counts.excessive_sectors() <= counts.requests && counts.lines <= 2 * counts.requests {
-        true => {
-            "Align what warps access: take blocks of a multiple of 32 threads, and begin rows at \
+    if counts.excessive_sectors() <= counts.requests && counts.lines <= 2 * counts.requests {
+        "Align what warps access: take blocks of a multiple of 32 threads, and begin rows at \
              multiples of 32 bytes (cudaMallocPitch)."
-        }
-        false => {
-            "Let neighbouring threads access neighbouring addresses: exchange the indices, store \
+    } else {
+        "Let neighbouring threads access neighbouring addresses: exchange the indices, store \
              arrays of structures as structures of arrays, or load tiles through shared memory."
-        }
     }
 }
 

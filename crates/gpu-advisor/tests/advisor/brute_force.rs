@@ -196,11 +196,12 @@ fn reuse(records: &[&Record], size: u64, by_lane: bool, sum: &mut ReuseCounts) {
         .collect();
     let mut uses: BTreeMap<u64, u64> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
-        let accesses: Vec<u64> = match by_lane {
-            true => (record.addresses.iter())
+        let accesses: Vec<u64> = if by_lane {
+            (record.addresses.iter())
                 .flat_map(|&address| items(address, record.bytes, size))
-                .collect(),
-            false => sets[at].iter().copied().collect(),
+                .collect()
+        } else {
+            sets[at].iter().copied().collect()
         };
         let mut seen = BTreeSet::new();
         for item in accesses {

@@ -60,9 +60,10 @@ fn letters(stream: &str) -> Vec<Record> {
     let record = |(position, access): (u64, &str)| {
         let line = u64::from(access.as_bytes()[1] - b'a');
         Record {
-            kind: match access.starts_with('r') {
-                true => WarpKind::Load,
-                false => WarpKind::Store,
+            kind: if access.starts_with('r') {
+                WarpKind::Load
+            } else {
+                WarpKind::Store
             },
             ..load(position, 1, 4, 0x1000 + 128 * line, 0)
         }

@@ -139,9 +139,10 @@ fn shifted_block(random: &mut Random, records: &[Record], block: u32) -> Vec<Rec
         record.block = block;
         for address in &mut record.addresses {
             let shift = shifts[record.site as usize];
-            *address = match is_negative {
-                true => *address - shift,
-                false => *address + shift,
+            *address = if is_negative {
+                *address - shift
+            } else {
+                *address + shift
             };
         }
     }

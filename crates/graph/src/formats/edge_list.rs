@@ -36,12 +36,13 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
     let mut graph = match pairs.split_first() {
         Some((&(vertices, edges), rest)) if edges == rest.len() as u64 => {
             let without = numbered(rest, lines.number())?;
-            match vertices >= without.names.len() && !rest.is_empty() {
-                true => LoadedGraph {
+            if vertices >= without.names.len() && !rest.is_empty() {
+                LoadedGraph {
                     has_header: true,
                     ..without
-                },
-                false => numbered(&pairs, lines.number())?,
+                }
+            } else {
+                numbered(&pairs, lines.number())?
             }
         }
         _ => numbered(&pairs, lines.number())?,

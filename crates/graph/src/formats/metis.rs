@@ -50,12 +50,13 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
         if line.first() == Some(&b'%') || (is_past && line.is_empty()) {
             continue;
         }
-        let read = match is_past {
-            false => read_neighbours(line, &head, |neighbour| rows.add(neighbour)),
-            true => Err(format!(
+        let read = if is_past {
+            Err(format!(
                 "the first line announces {} vertices, and there are more lines",
                 head.vertices
-            )),
+            ))
+        } else {
+            read_neighbours(line, &head, |neighbour| rows.add(neighbour))
         };
         read.map_err(|what| TextError::at(lines.number(), what))?;
         rows.vertex += 1;

@@ -164,9 +164,10 @@ pub(crate) fn signed(word: &[u8]) -> Option<i64> {
         [b'+', digits @ ..] | digits => (false, digits),
     };
     let value = number(digits)?;
-    match negative {
-        true => 0_i64.checked_sub_unsigned(value),
-        false => i64::try_from(value).ok(),
+    if negative {
+        0_i64.checked_sub_unsigned(value)
+    } else {
+        i64::try_from(value).ok()
     }
 }
 
@@ -194,9 +195,10 @@ pub(crate) fn shown(word: &[u8]) -> String {
     const MOST: usize = 40;
     let cut = &word[..word.len().min(MOST)];
     let text: String = String::from_utf8_lossy(cut).escape_debug().collect();
-    match cut.len() < word.len() {
-        true => format!("'{text}…'"),
-        false => format!("'{text}'"),
+    if cut.len() < word.len() {
+        format!("'{text}…'")
+    } else {
+        format!("'{text}'")
     }
 }
 

@@ -101,9 +101,10 @@ impl Iterator for Changes {
     type Item = EdgeChange;
 
     fn next(&mut self) -> Option<EdgeChange> {
-        match self.random.unit() < self.mix.deletions {
-            true => self.delete().or_else(|| self.insert()),
-            false => self.insert().or_else(|| self.delete()),
+        if self.random.unit() < self.mix.deletions {
+            self.delete().or_else(|| self.insert())
+        } else {
+            self.insert().or_else(|| self.delete())
         }
     }
 }

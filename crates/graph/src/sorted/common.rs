@@ -23,9 +23,10 @@ pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut
     while let (Some(one), Some(other)) = (left, right) {
         read += intersect_slices(one, other, &mut each);
         // Blocks are not empty. The one that ends later can meet further blocks of the other list.
-        match one[one.len() - 1] < other[other.len() - 1] {
-            true => left = left_blocks.next(),
-            false => right = right_blocks.next(),
+        if one[one.len() - 1] < other[other.len() - 1] {
+            left = left_blocks.next()
+        } else {
+            right = right_blocks.next()
         }
     }
     read
@@ -57,9 +58,10 @@ pub(super) fn intersect_with(
 /// Calls `each` with the ids in both slices, in ascending order. Returns the ids read or compared.
 fn intersect_slices(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) -> u64 {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    match short.len() * GALLOP_FROM < long.len() {
-        true => gallop(short, long, each),
-        false => merge(short, long, each),
+    if short.len() * GALLOP_FROM < long.len() {
+        gallop(short, long, each)
+    } else {
+        merge(short, long, each)
     }
 }
 

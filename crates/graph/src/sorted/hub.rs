@@ -76,9 +76,10 @@ impl Hub {
             return self.merge(changes);
         }
         for change in changes {
-            match change.insert {
-                true => self.insert(change.neighbor()),
-                false => self.remove(change.neighbor()),
+            if change.insert {
+                self.insert(change.neighbor())
+            } else {
+                self.remove(change.neighbor())
             }
         }
     }

@@ -93,9 +93,10 @@ impl NeighborList {
         if matches!(self, Self::Hub(_)) || self.len() + inserted > HUB_FROM {
             return self.apply_to_hub(changes);
         }
-        match changes.len() <= MOVED_SINGLY {
-            true => changes.iter().for_each(|&change| self.apply_one(change)),
-            false => self.merge(changes, inserted),
+        if changes.len() <= MOVED_SINGLY {
+            changes.iter().for_each(|&change| self.apply_one(change))
+        } else {
+            self.merge(changes, inserted)
         }
         self.shrink();
     }

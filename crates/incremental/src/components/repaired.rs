@@ -335,9 +335,10 @@ impl Components {
                         // The child's tree is hung on another one, rather than the other way
                         // round.
                         let child_hangs = (index, tree) != (1, 0);
-                        let (hung, on) = match child_hangs {
-                            true => (vertex, neighbor),
-                            false => (neighbor, vertex),
+                        let (hung, on) = if child_hangs {
+                            (vertex, neighbor)
+                        } else {
+                            (neighbor, vertex)
                         };
                         return Some(Link { hung, on });
                     }

@@ -45,9 +45,10 @@ pub(super) fn edge(delta: &Delta, index: usize) -> Edge {
 /// Both ends of an edge, the one with the larger degree second.
 fn by_degree(graph: &SortedGraph, edge: Edge) -> (VertexId, VertexId) {
     let Edge { from, to } = edge;
-    match graph.degree(from) <= graph.degree(to) {
-        true => (from, to),
-        false => (to, from),
+    if graph.degree(from) <= graph.degree(to) {
+        (from, to)
+    } else {
+        (to, from)
     }
 }
 
@@ -92,9 +93,10 @@ impl Batch {
             self.inserted.of(many).neighbors.len() + self.deleted.of(many).neighbors.len();
         let (degree, uses) = (graph.degree(few) as u64, changed as u64);
         let marked = graph.degree(many) as u64 + uses * degree;
-        match changed >= MARKED_FROM && marked < uses * cost(graph, edge) {
-            true => marks.common_neighbors(graph, many, few, each),
-            false => graph.common_neighbors(few, many, each),
+        if changed >= MARKED_FROM && marked < uses * cost(graph, edge) {
+            marks.common_neighbors(graph, many, few, each)
+        } else {
+            graph.common_neighbors(few, many, each)
         }
     }
 
@@ -152,9 +154,10 @@ impl Batch {
                 each(third);
             }
         });
-        let (few, many) = match gone_u.neighbors.len() <= gone_v.neighbors.len() {
-            true => (gone_u, gone_v),
-            false => (gone_v, gone_u),
+        let (few, many) = if gone_u.neighbors.len() <= gone_v.neighbors.len() {
+            (gone_u, gone_v)
+        } else {
+            (gone_v, gone_u)
         };
         for &third in few.neighbors {
             if after(few, third) && after(many, third) {

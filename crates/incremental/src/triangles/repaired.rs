@@ -111,18 +111,17 @@ impl Triangles {
         }
         self.counts.resize(graph.vertices() as usize, 0);
         self.batch.set(graph, delta, predicted);
-        let found = match self.threads > 1 && predicted >= SHARED_FROM {
-            true => self.share(graph, delta),
-            false => {
-                let (order, counts) = (self.batch.order(), &mut self.counts);
-                let add = |vertex: VertexId, change| {
-                    let count = &mut counts[vertex as usize];
-                    *count = count.wrapping_add(change);
-                };
-                let all = take(&self.batch, graph, delta, order, &mut self.marks, add);
-                self.marks.clear(graph);
-                all
-            }
+        let found = if self.threads > 1 && predicted >= SHARED_FROM {
+            self.share(graph, delta)
+        } else {
+            let (order, counts) = (self.batch.order(), &mut self.counts);
+            let add = |vertex: VertexId, change| {
+                let count = &mut counts[vertex as usize];
+                *count = count.wrapping_add(change);
+            };
+            let all = take(&self.batch, graph, delta, order, &mut self.marks, add);
+            self.marks.clear(graph);
+            all
         };
         Work {
             choice: Choice::Repaired,
@@ -209,21 +208,18 @@ fn take(
     for &index in part {
         let mut triangles = 0;
         let edge = batch::edge(delta, index as usize);
-        let change = match index < deleted {
-            true => {
-                all.read += batch.broken(graph, marks, (index, edge), |third| {
-                    add(third, u64::MAX);
-                    triangles += 1;
-                });
-                0_u64.wrapping_sub(triangles)
-            }
-            false => {
-                all.read += batch.made(graph, marks, (index - deleted, edge), |third| {
-                    add(third, 1);
-                    triangles += 1;
-                });
-                triangles
-            }
+        let change = if index < deleted {
+            all.read += batch.broken(graph, marks, (index, edge), |third| {
+                add(third, u64::MAX);
+                triangles += 1;
+            });
+            0_u64.wrapping_sub(triangles)
+        } else {
+            all.read += batch.made(graph, marks, (index - deleted, edge), |third| {
+                add(third, 1);
+                triangles += 1;
+            });
+            triangles
         };
         if triangles > 0 {
             add(edge.from, change);

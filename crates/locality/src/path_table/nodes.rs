@@ -44,9 +44,10 @@ impl PathTable {
     pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
         let hash = self.hash(Self::key(step, length));
         let found = self.slots[hash as usize & (self.slots.len() - 1)];
-        match tag(found) == tag(hash) {
-            true => number(found),
-            false => 0,
+        if tag(found) == tag(hash) {
+            number(found)
+        } else {
+            0
         }
     }
 
@@ -80,12 +81,13 @@ impl PathTable {
             .into_iter()
             .rev()
             .filter(|length| *length < self.length);
-        let known = match self.admission.is_open() {
-            true => None,
-            false => shorter.clone().find_map(|length| {
+        let known = if self.admission.is_open() {
+            None
+        } else {
+            shorter.clone().find_map(|length| {
                 let found = self.slots[self.slot(Self::key(step, length))];
                 (found != FREE).then(|| (length, number(found)))
-            }),
+            })
         };
         // As long as no path was shortened there is room for more.
         let Some((known, node)) = known else {

@@ -64,8 +64,9 @@ pub(super) fn seen<'a>(
         let among = |run: &&usize| runs[**run].1.contains_key(&rarer);
         missing.iter().filter(among).copied().collect()
     });
-    Err(match rarer.is_empty() {
-        true => Unpredictable::Missing(missing),
-        false => Unpredictable::Rarer(rarer),
+    Err(if rarer.is_empty() {
+        Unpredictable::Missing(missing)
+    } else {
+        Unpredictable::Rarer(rarer)
     })
 }

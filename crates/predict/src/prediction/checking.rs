@@ -45,14 +45,16 @@ impl Prediction {
             .count();
         let exact = self.exact && observed.paths.is_some();
         let seen = groups(observed, options.by, exact);
-        let again = match exact == self.exact {
-            true => Vec::new(),
-            false => self.forecasts_again(training, options, exact),
+        let again = if exact == self.exact {
+            Vec::new()
+        } else {
+            self.forecasts_again(training, options, exact)
         };
         // Of paths there can be a million: no copies of them.
-        let forecasts: Vec<&GroupForecast> = match exact == self.exact {
-            true => self.groups.iter().map(|group| &group.0).collect(),
-            false => again.iter().collect(),
+        let forecasts: Vec<&GroupForecast> = if exact == self.exact {
+            self.groups.iter().map(|group| &group.0).collect()
+        } else {
+            again.iter().collect()
         };
         let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen

@@ -216,10 +216,12 @@ impl Program {
                     let to = self.labels[to];
                     let passes_call = matches!(self.ops[to - 1], Op::Call(_));
                     let deep = passes_call && calls.len() >= MOST_CALLS;
-                    let taken = match outer && to <= at {
-                        true => !long,
-                        false if deep || long && !outer => leaves,
-                        false => self.random.below(5) < 3,
+                    let taken = if outer && to <= at {
+                        !long
+                    } else if deep || long && !outer {
+                        leaves
+                    } else {
+                        self.random.below(5) < 3
                     };
                     if outer && !taken {
                         begun = ran.len();

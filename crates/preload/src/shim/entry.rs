@@ -369,9 +369,10 @@ extern "C" fn posix_memalign_from(
 /// to the functions `__libc_malloc` and so on of the C library: the call that counts is the one
 /// around those.
 fn around_hook(from: CallCursor) -> CallCursor {
-    match sites::has_table() {
-        true => from.caller().unwrap_or(from),
-        false => from,
+    if sites::has_table() {
+        from.caller().unwrap_or(from)
+    } else {
+        from
     }
 }
 

@@ -166,10 +166,12 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
             plan::count_no_room(number, bytes);
             return None;
         }
-        let found = match wanted <= SMALL && !has_chunks {
-            true => state.small(tier, class(wanted).0).map(|at| (at, false)),
-            false if has_chunks => state.run_with_chunks(tier, number, bytes),
-            false => state.run(tier, tier, bytes, align),
+        let found = if wanted <= SMALL && !has_chunks {
+            state.small(tier, class(wanted).0).map(|at| (at, false))
+        } else if has_chunks {
+            state.run_with_chunks(tier, number, bytes)
+        } else {
+            state.run(tier, tier, bytes, align)
         };
         if found.is_none() {
             plan::count_no_room(number, bytes);

@@ -17,10 +17,11 @@ const PATH: usize = 4096;
 pub fn word(at: usize) -> &'static AtomicU64 {
     static NONE: AtomicU64 = AtomicU64::new(0);
     let words = WORDS.load(Ordering::Acquire);
-    match at < LEN.load(Ordering::Relaxed) {
+    if at < LEN.load(Ordering::Relaxed) {
         // SAFETY: the file is mapped with so many words, for as long as the process runs.
-        true => unsafe { &*words.add(at) },
-        false => &NONE,
+        unsafe { &*words.add(at) }
+    } else {
+        &NONE
     }
 }
 
@@ -163,10 +164,12 @@ pub fn matches(number: usize, name: &[u8], build: &[u8]) -> Match {
         &mut buffer,
     );
     let is_built = len > 0 && buffer[..len] == build[..build.len().min(module::BUILD_MAX)];
-    match is_built || is_named && get(head::LOOSE) != 0 {
-        true => Match::Same,
-        false if is_named => Match::OtherBuild,
-        false => Match::No,
+    if is_built || is_named && get(head::LOOSE) != 0 {
+        Match::Same
+    } else if is_named {
+        Match::OtherBuild
+    } else {
+        Match::No
     }
 }
 

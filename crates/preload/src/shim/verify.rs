@@ -299,9 +299,10 @@ fn huge_pages(low: usize, high: usize, found: &mut PageCounts) -> bool {
         for region in seen {
             let start = region.start.max(low as u64);
             let bytes = region.end.min(high as u64).saturating_sub(start);
-            match region.categories & HUGE != 0 {
-                true => huge += bytes,
-                false => small += bytes,
+            if region.categories & HUGE != 0 {
+                huge += bytes
+            } else {
+                small += bytes
             }
         }
         if scan.walk_end <= scan.start {

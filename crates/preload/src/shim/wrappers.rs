@@ -144,9 +144,10 @@ impl Wrappers {
         let place = |at: u64| module.bias.wrapping_add(at);
         let (low, high) = (place(low), place(high));
         // Functions in assembly may have no size.
-        let high = match low == high {
-            true => low.saturating_add(UNSIZED_BYTES),
-            false => high.min(low.saturating_add(MOST_BYTES)),
+        let high = if low == high {
+            low.saturating_add(UNSIZED_BYTES)
+        } else {
+            high.min(low.saturating_add(MOST_BYTES))
         };
         if low >= high || !module.holds(low) || !module.holds(high - 1) {
             return;

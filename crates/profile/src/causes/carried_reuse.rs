@@ -47,9 +47,10 @@ impl MissScope {
             line,
         } = &self.frame;
         let has_line = *line > 0 && !file.is_empty();
-        let place = match has_line {
-            true => format!("{}:{line}", paths.shorten(file)),
-            false => format!("{}+{:#x}", self.place.module, self.place.offset),
+        let place = if has_line {
+            format!("{}:{line}", paths.shorten(file))
+        } else {
+            format!("{}+{:#x}", self.place.module, self.place.offset)
         };
         match (self.kind, function.as_str()) {
             (ScopeKind::Thread, _) => "the thread".to_owned(),

@@ -179,9 +179,10 @@ impl Causes {
         let is_share = |rate: f64| rate > 0.0 && rate <= 1.0;
         let is_sound = self.sample_rate.is_none_or(is_share)
             && self.sampled_use.iter().all(SampledUse::is_sound);
-        match is_sound {
-            true => Ok(()),
-            false => Err("its sample has shares below 0 or above 1".to_owned()),
+        if is_sound {
+            Ok(())
+        } else {
+            Err("its sample has shares below 0 or above 1".to_owned())
         }
     }
 }

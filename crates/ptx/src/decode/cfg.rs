@@ -140,13 +140,17 @@ impl Graph {
             .filter(|&block| !is_out[block])
             .filter(|&block| self.successors[block].iter().any(|&next| is_out[next]))
             .collect();
-        let belongs = match returns.len().saturating_mul(end) > MOST_STEPS {
-            true => vec![end; end + 1],
-            false => self.ends_of(&returns),
+        let belongs = if returns.len().saturating_mul(end) > MOST_STEPS {
+            vec![end; end + 1]
+        } else {
+            self.ends_of(&returns)
         };
-        let counts = |block: usize, next: usize| match is_out[next] {
-            true => is_out[block] || belongs[block] == block || belongs[block] == end,
-            false => belongs[block] == belongs[next],
+        let counts = |block: usize, next: usize| {
+            if is_out[next] {
+                is_out[block] || belongs[block] == block || belongs[block] == end
+            } else {
+                belongs[block] == belongs[next]
+            }
         };
         let kept = |block: usize| {
             let next = self.successors[block].iter().copied();

@@ -92,9 +92,12 @@ impl KernelDecoder<'_> {
             Operand::Vector(parts) => &parts[..],
             one => std::slice::from_ref(one),
         };
-        let slot = |part: &Operand| match is_result {
-            true => self.result(part, ty),
-            false => self.source(part, ty, false),
+        let slot = |part: &Operand| {
+            if is_result {
+                self.result(part, ty)
+            } else {
+                self.source(part, ty, false)
+            }
         };
         parts.iter().map(slot).collect()
     }
@@ -328,9 +331,10 @@ impl FragmentPart {
     /// of memory; but those of sums in the order of rows, since a sum may be loaded by rows and
     /// stored by columns.
     fn place(self, number: usize) -> usize {
-        match self.by_rows || !self.is_factor {
-            true => number,
-            false => turned(number, self.rows, self.columns),
+        if self.by_rows || !self.is_factor {
+            number
+        } else {
+            turned(number, self.rows, self.columns)
         }
     }
 
@@ -347,9 +351,10 @@ impl FragmentPart {
     /// elements and a row or column have a multiple.
     fn together(self, own: usize) -> usize {
         let most = MOST_BYTES / self.element.bytes();
-        match self.by_rows || self.is_factor {
-            true => 1 << (most | own | self.minor()).trailing_zeros(),
-            false => 1,
+        if self.by_rows || self.is_factor {
+            1 << (most | own | self.minor()).trailing_zeros()
+        } else {
+            1
         }
     }
 }

@@ -147,9 +147,10 @@ impl KernelDecoder<'_> {
             return Err(self.error(format!("`{}` takes {wanted} coordinates", self.opcode)));
         }
         let handle = self.source(handle, Type::B64, false)?;
-        let (layer, rest) = match has_layers {
-            true => (Some(self.source(&coordinates[0], Type::U32, false)?), 1),
-            false => (None, 0),
+        let (layer, rest) = if has_layers {
+            (Some(self.source(&coordinates[0], Type::U32, false)?), 1)
+        } else {
+            (None, 0)
         };
         let along = coordinates[rest..wanted].iter();
         let coordinates = along.map(|operand| self.source(operand, coordinate, false));

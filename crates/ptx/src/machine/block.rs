@@ -247,12 +247,13 @@ impl<B: BlockSink> BlockRun<'_, B> {
         let executed = self.executed();
         let is_stopped = options.stop.load(Ordering::Relaxed);
         if is_stopped || executed > limit {
-            let what = match is_stopped {
-                true => "the run was ended".to_owned(),
-                false => format!(
+            let what = if is_stopped {
+                "the run was ended".to_owned()
+            } else {
+                format!(
                     "more than {} instructions; if it is not endless, allow more (--max-instructions)",
                     options.max_instructions
-                ),
+                )
             };
             return Err(StoppedWarp {
                 fault: Fault::new(FaultKind::TooLong, None, what),

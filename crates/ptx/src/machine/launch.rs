@@ -143,13 +143,15 @@ pub fn run<S: LaunchSink + Send>(
     }
     let mut common = Common {
         // Nothing below fails before this is freed.
-        workspace: match launch.cooperative {
-            true => cooperative::workspace(memory)?,
-            false => 0,
+        workspace: if launch.cooperative {
+            cooperative::workspace(memory)?
+        } else {
+            0
         },
-        heap: match kernel.heap.is_empty() {
-            true => Heap::default(),
-            false => std::mem::take(&mut memory.heap),
+        heap: if kernel.heap.is_empty() {
+            Heap::default()
+        } else {
+            std::mem::take(&mut memory.heap)
         },
         flow: vec![FlowCell::default(); kernel.probes.len()],
     };
@@ -183,10 +185,12 @@ fn run_waves<S: LaunchSink + Send>(
     common: &mut Common,
 ) -> Result<Stats, LaunchError> {
     let order = order(launch.blocks(), options.seed);
-    let wave = match launch.cooperative {
-        true => launch.blocks(),
-        false if kernel.is_ordered => 1,
-        false => WAVE,
+    let wave = if launch.cooperative {
+        launch.blocks()
+    } else if kernel.is_ordered {
+        1
+    } else {
+        WAVE
     };
     let mut total = Stats::default();
     let local = call::local_bytes(kernel, memory.stack_bytes());

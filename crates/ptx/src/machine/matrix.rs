@@ -79,9 +79,10 @@ fn rows<B: BlockSink>(
         for lane in 0..WARP {
             // A lane has two neighbours of a row, or of a column.
             for half in 0..2 {
-                let (row, column) = match op.transposed {
-                    false => (lane / 4, lane % 4 * 2 + half),
-                    true => (lane % 4 * 2 + half, lane / 4),
+                let (row, column) = if op.transposed {
+                    (lane % 4 * 2 + half, lane / 4)
+                } else {
+                    (lane / 4, lane % 4 * 2 + half)
                 };
                 let row = 8 * matrix + row;
                 let is_done = done >> row & 1 != 0;
@@ -109,9 +110,10 @@ fn rows<B: BlockSink>(
 }
 
 fn record(memory: &BlockMemory<'_>, site: u32, is_store: bool, bytes: u8) -> AccessRecord {
-    let kind = match is_store {
-        true => WarpKind::Store,
-        false => WarpKind::Load,
+    let kind = if is_store {
+        WarpKind::Store
+    } else {
+        WarpKind::Load
     };
     AccessRecord {
         site,
@@ -138,9 +140,10 @@ fn access<B: BlockSink>(
         for lane in 0..WARP {
             let element = usize::from(op.fragment.map[lane * own + first]);
             let (row, column) = (element / op.columns, element % op.columns);
-            let (major, minor) = match op.by_rows {
-                true => (row, column),
-                false => (column, row),
+            let (major, minor) = if op.by_rows {
+                (row, column)
+            } else {
+                (column, row)
             };
             let distance = major as u64 * u64::from(stride[lane]) + minor as u64;
             warp.addresses[lane] = base[lane].wrapping_add(distance * bytes as u64);

@@ -178,18 +178,15 @@ impl BlockMemory<'_> {
         bytes: u64,
         what: &str,
     ) -> Box<Fault> {
-        let (kind, what) = match self.has(space, warp, address, bytes) {
-            true => {
-                let what = format!(
-                    "{} {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}",
-                    article(what)
-                );
-                (FaultKind::Misaligned, what)
-            }
-            false => {
-                let what = self.beyond(space, warp, address, bytes, what);
-                (FaultKind::OutOfBounds, what)
-            }
+        let (kind, what) = if self.has(space, warp, address, bytes) {
+            let what = format!(
+                "{} {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}",
+                article(what)
+            );
+            (FaultKind::Misaligned, what)
+        } else {
+            let what = self.beyond(space, warp, address, bytes, what);
+            (FaultKind::OutOfBounds, what)
         };
         let fault = Fault::new(kind, None, what);
         match space {

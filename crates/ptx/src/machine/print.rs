@@ -311,14 +311,16 @@ fn real(it: &Conversion, letter: u8, value: f64) -> Vec<u8> {
         b'e' => scientific(size, precision),
         _ => shortest(size, precision.max(1), it.alternate),
     };
-    let digits = match letter.is_ascii_uppercase() {
-        true => digits.to_ascii_uppercase(),
-        false => digits,
+    let digits = if letter.is_ascii_uppercase() {
+        digits.to_ascii_uppercase()
+    } else {
+        digits
     };
     let begin = sign(it, value.is_sign_negative() && !value.is_nan());
-    let zeros = match it.zeros && !it.left && value.is_finite() {
-        true => it.width.saturating_sub(begin.len() + digits.len()),
-        false => 0,
+    let zeros = if it.zeros && !it.left && value.is_finite() {
+        it.width.saturating_sub(begin.len() + digits.len())
+    } else {
+        0
     };
     let text = format!("{begin}{}{digits}", "0".repeat(zeros));
     padded(it, text.into_bytes())
@@ -338,9 +340,12 @@ fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
     let text = scientific(value, precision - 1);
     let exponent = text.split_once('e').map_or("0", |(_, exponent)| exponent);
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trim = |text: &str| match text.contains('.') && !keeps_zeros {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let trim = |text: &str| {
+        if text.contains('.') && !keeps_zeros {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     if (-4..precision as i32).contains(&exponent) {
         let decimals = (precision as i32 - 1 - exponent) as usize;
@@ -356,11 +361,10 @@ fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
 fn padded(it: &Conversion, mut text: Vec<u8>) -> Vec<u8> {
     let missing = it.width.saturating_sub(text.len());
     let spaces = vec![b' '; missing];
-    match it.left {
-        true => text.extend(spaces),
-        false => {
-            text.splice(0..0, spaces);
-        }
+    if it.left {
+        text.extend(spaces)
+    } else {
+        text.splice(0..0, spaces);
     }
     text
 }

@@ -223,9 +223,10 @@ fn taps_of(
             continue;
         }
         let place = f64::from(f32::from_bits(bits));
-        let place = match texture.takes_unit {
-            true => place * f64::from(texture.size[direction]),
-            false => place,
+        let place = if texture.takes_unit {
+            place * f64::from(texture.size[direction])
+        } else {
+            place
         };
         let place = if mixes { place - 0.5 } else { place };
         (first[direction], shares[direction]) = split(place);
@@ -451,9 +452,10 @@ fn surface<B: BlockSink>(
             }
         }
     }
-    let kind = match op.is_store {
-        true => WarpKind::Store,
-        false => WarpKind::Load,
+    let kind = if op.is_store {
+        WarpKind::Store
+    } else {
+        WarpKind::Load
     };
     report(memory, warp, sink, (op.site, kind), bytes, accessed);
     Ok(())

@@ -160,9 +160,10 @@ fn combine<const PARTS: u32>(
     value: impl Fn(i32, i32) -> i32,
 ) -> u32 {
     let bits = 32 / PARTS;
-    let (least, most) = match signed {
-        true => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
-        false => (0, (1 << bits) - 1),
+    let (least, most) = if signed {
+        (-1 << (bits - 1), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
     };
     (0..PARTS).fold(0, |sum, index| {
         let [x, y] = [a, b].map(|value| match PARTS {

@@ -194,9 +194,10 @@ fn read(path: &Path, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
     // The file may grow while it is read.
     let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
     let read = read.map_err(|error| cannot_read(path, error))? as u64;
-    match read > limit {
-        true => Err(too_large(read).into()),
-        false => Ok(bytes),
+    if read > limit {
+        Err(too_large(read).into())
+    } else {
+        Ok(bytes)
     }
 }
 

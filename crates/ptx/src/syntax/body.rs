@@ -231,9 +231,10 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Operand, PtxError> {
             other => (other, 0),
         };
         if offset == 0 && cursor.takes(b',') {
-            let coordinates = match cursor.takes(b'{') {
-                true => listed(cursor, b'}')?,
-                false => vec![simple(cursor)?],
+            let coordinates = if cursor.takes(b'{') {
+                listed(cursor, b'}')?
+            } else {
+                vec![simple(cursor)?]
             };
             cursor.expect(b']')?;
             return Ok(Operand::Texture(Box::new(base), coordinates));

@@ -32,7 +32,7 @@ pub(super) struct Bursts {
     burst: Option<u64>,
     /// The accesses of the program that were recorded, and all, once it is over.
     length: Option<(u64, u64)>,
-    /// Nothing is told apart.
+    /// Nothing is attributed: totals only.
     totals_only: bool,
     /// Whether all accesses of the program count.
     counts_all: bool,

@@ -68,9 +68,10 @@ pub(super) fn begin(
         ..options.clone()
     };
     let all = counted_all(&all, Causes::new(causes.clone(), true))?;
-    Ok(match rate < 1.0 {
-        true => Box::new(SampledCauses::new(all, rate, causes, options)),
-        false => all,
+    Ok(if rate < 1.0 {
+        Box::new(SampledCauses::new(all, rate, causes, options))
+    } else {
+        all
     })
 }
 

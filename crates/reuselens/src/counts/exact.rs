@@ -37,7 +37,7 @@ pub(super) struct Exact {
     distances: Vec<Distance>,
     touches: usize,
     histogram: DeferredHistogram,
-    /// Nothing is told apart.
+    /// Nothing is attributed: totals only.
     totals_only: bool,
     /// Memory for the distances that are not near.
     far: Vec<Distance>,

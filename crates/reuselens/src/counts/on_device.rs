@@ -185,9 +185,10 @@ impl<D: Device> LateEngine for OnDevice<GpuExact<D>> {
     }
 
     fn memory_ahead(&self) -> Bytes {
-        let of_device = match self.is_processor {
-            true => self.engine.device_memory(),
-            false => Bytes(0),
+        let of_device = if self.is_processor {
+            self.engine.device_memory()
+        } else {
+            Bytes(0)
         };
         self.engine.memory_ahead() + of_device
     }
@@ -220,9 +221,10 @@ impl<D: Device> LateEngine for OnDevice<HpRdaGpu<D>> {
     }
 
     fn memory_ahead(&self) -> Bytes {
-        let of_device = match self.is_processor {
-            true => self.engine.device_memory(),
-            false => Bytes(0),
+        let of_device = if self.is_processor {
+            self.engine.device_memory()
+        } else {
+            Bytes(0)
         };
         self.engine.memory_ahead() + of_device
     }

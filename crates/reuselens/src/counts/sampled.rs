@@ -30,7 +30,7 @@ pub(super) struct Sampled {
     asked_for: bool,
     /// All accesses while everything was exact.
     histogram: TalliedHistogram,
-    /// Nothing is told apart.
+    /// Nothing is attributed: totals only.
     totals_only: bool,
     /// Memory for the distances that are not near.
     far: Vec<Distance>,

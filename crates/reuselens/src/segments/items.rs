@@ -85,9 +85,10 @@ impl Divisible for SliceSegment<'_> {
         self.left = left;
         self.read += piece.len();
         count(piece);
-        match left.is_empty() {
-            true => Reading::End,
-            false => Reading::More,
+        if left.is_empty() {
+            Reading::End
+        } else {
+            Reading::More
         }
     }
 

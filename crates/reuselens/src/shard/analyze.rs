@@ -228,9 +228,10 @@ impl PiecePass {
         if !counts {
             self.before = self.now;
         }
-        match is_full {
-            true => Err(self.out_of_memory()),
-            false => Ok(()),
+        if is_full {
+            Err(self.out_of_memory())
+        } else {
+            Ok(())
         }
     }
 
@@ -243,9 +244,10 @@ impl PiecePass {
             return Ok(());
         };
         self.others = self.attribution.memory() + of_source + ahead;
-        match self.segment.memory() + self.known.memory() + self.others > self.limit {
-            true => Err(self.out_of_memory()),
-            false => Ok(()),
+        if self.segment.memory() + self.known.memory() + self.others > self.limit {
+            Err(self.out_of_memory())
+        } else {
+            Ok(())
         }
     }
 

@@ -115,7 +115,7 @@ pub enum PartError {
     },
     /// The earlier part ended with other numbers than the later began with.
     #[error(
-        "pieces {one} and {other} do not fit: the accesses before the second were told apart in another way than the first did; make both where the same program files can be read, from the same trace"
+        "pieces {one} and {other} do not fit: the accesses before the second were attributed in another way than by the first; make both where the same program files can be read, from the same trace"
     )]
     Misfit {
         /// Pieces of the first.

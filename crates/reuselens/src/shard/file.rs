@@ -9,9 +9,9 @@
 //! | 24 | 8 | length of the body as it follows |
 //! | 32 | | the body, compressed with Zstandard |
 //!
-//! The body: three times a length (8 bytes) and so many bytes: what is known of the part, as JSON;
+//! The body: three times a length (8 bytes) and as many bytes: what is known of the part, as JSON;
 //! the tables and names as the file of a profile without accesses, or nothing; the elements that
-//! are told apart, as JSON. Then the number of items that wait, and that again if they have
+//! are counted, as JSON. Then the number of items that wait, and that again if they have
 //! elements, else 0 (8 bytes each); and their columns: by first access, by last access (8 bytes
 //! each), cells and elements (4 each). Numbers are little endian. Fields may be added to the JSON.
 
@@ -32,7 +32,7 @@ const FORM: Framed = Framed {
 };
 /// What reading takes, in bodies: it, and the columns that are made of it.
 const TIMES: u64 = 2;
-/// No attribution tells so many cells or elements apart: histograms for more are not made.
+/// No attribution has so many cells or elements: histograms for more are not made.
 const MOST_GROUPS: u32 = 1 << 20;
 
 impl Part {

@@ -199,9 +199,10 @@ impl Variants {
             own.made = MAX_MADE - 1;
         }
         let own = *own;
-        let leaders = match own.made + 1 >= MAX_MADE {
-            true => std::array::from_fn(|row| row as u8),
-            false => self.leaders(own.made == 0, rows, keys, addrs),
+        let leaders = if own.made + 1 >= MAX_MADE {
+            std::array::from_fn(|row| row as u8)
+        } else {
+            self.leaders(own.made == 0, rows, keys, addrs)
         };
         let leaders = &leaders[..addrs.rows];
         let number = self.add(leaders, keys, addrs, templates)?;

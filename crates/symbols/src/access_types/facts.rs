@@ -110,9 +110,10 @@ impl Facts {
                 }
                 gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
                     let own = ranges(unit, entry);
-                    let code = match own.is_empty() {
-                        true => of_outer.cloned().unwrap_or_default(),
-                        false => own.into(),
+                    let code = if own.is_empty() {
+                        of_outer.cloned().unwrap_or_default()
+                    } else {
+                        own.into()
                     };
                     around.push((entry.depth(), code));
                 }

@@ -90,10 +90,7 @@ impl<'a> Walk<'a> {
             let is_inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
             match entry.tag() {
                 gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine => {
-                    let frame = match is_inlined {
-                        true => None,
-                        false => self.frame(entry),
-                    };
+                    let frame = if is_inlined { None } else { self.frame(entry) };
                     self.scopes.push(Scope {
                         depth: entry.depth(),
                         entry: entry.offset(),
@@ -267,9 +264,10 @@ impl<'a> Walk<'a> {
             }
         }
         let name = exact_names::string(unit, name?)?;
-        Some(match types::is_fortran(unit) {
-            true => fortran_name(&name),
-            false => demangled(&name),
+        Some(if types::is_fortran(unit) {
+            fortran_name(&name)
+        } else {
+            demangled(&name)
         })
     }
 }

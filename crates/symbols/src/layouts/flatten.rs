@@ -70,10 +70,7 @@ impl Layouts<'_> {
             let bytes = member.bit_bytes.or(bytes).unwrap_or(UP_TO_NEXT);
             let is_nameless = member.name.is_empty();
             if let Some(inner) = self.opened(member.kind, is_nameless, &into.open) {
-                let prefix = match is_nameless {
-                    true => name,
-                    false => name + ".",
-                };
+                let prefix = if is_nameless { name } else { name + "." };
                 let level = OpenStructure {
                     begin,
                     end: begin.saturating_add(bytes).min(level.end),
@@ -89,9 +86,10 @@ impl Layouts<'_> {
             let type_name = self.type_name(member.kind);
             self.spend(type_name.len())?;
             into.fields.push(LayoutField {
-                name: match is_nameless {
-                    true => format!("{}{type_name}", level.prefix),
-                    false => name,
+                name: if is_nameless {
+                    format!("{}{type_name}", level.prefix)
+                } else {
+                    name
                 },
                 type_name,
                 offset: begin,

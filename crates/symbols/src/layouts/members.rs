@@ -97,10 +97,7 @@ impl<'a> Layouts<'a> {
         if is_static && !has_place {
             return None;
         }
-        let start = match has_place {
-            true => self.start(entry)?,
-            false => 0,
-        };
+        let start = if has_place { self.start(entry)? } else { 0 };
         let (begin, bit_bytes) = match self.bits(entry, start, kind) {
             Some((begin, bytes)) => (begin, Some(bytes)),
             None => (start, None),

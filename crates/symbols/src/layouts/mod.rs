@@ -90,9 +90,10 @@ impl<'a> Layouts<'a> {
             Some(alias) => alias,
             None => self.type_name(element),
         };
-        let fields = match self.is_structure(element) {
-            true => self.fields(element, bytes)?,
-            false => Vec::new(),
+        let fields = if self.is_structure(element) {
+            self.fields(element, bytes)?
+        } else {
+            Vec::new()
         };
         Some(DataLayout {
             name,

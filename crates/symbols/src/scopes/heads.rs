@@ -72,9 +72,10 @@ pub(super) fn head(
     // The window may begin within a comment.
     let text = text.rsplit("*/").next()?;
     let (before, last) = text.split_once(LINE)?;
-    let word = match name.starts_with("operator") {
-        true => "operator",
-        false => name,
+    let word = if name.starts_with("operator") {
+        "operator"
+    } else {
+        name
     };
     let mut found: Option<TemplateHead> = None;
     for (at, after) in words(last, word) {
@@ -101,9 +102,10 @@ pub(super) fn head(
 fn head_before(prefix: &str, after: &str, word: &str, is_function: bool) -> Option<TemplateHead> {
     let after = after.trim_start();
     let has_arguments = after.starts_with('<') && word != "operator";
-    let behind = match has_arguments {
-        true => after[1 + arguments_end(&after[1..])? + 1..].trim_start(),
-        false => after,
+    let behind = if has_arguments {
+        after[1 + arguments_end(&after[1..])? + 1..].trim_start()
+    } else {
+        after
     };
     if behind.starts_with("::") {
         return None;
@@ -111,11 +113,12 @@ fn head_before(prefix: &str, after: &str, word: &str, is_function: bool) -> Opti
     let candidate = prefix.rsplit([';', '{', '}']).next()?;
     let (headers, rest) = headers(candidate)?;
     let rest = rest.trim_end();
-    let is_declared = match is_function {
-        true => behind.starts_with('(') || word == "operator",
-        false => ["class", "struct", "union"]
+    let is_declared = if is_function {
+        behind.starts_with('(') || word == "operator"
+    } else {
+        ["class", "struct", "union"]
             .iter()
-            .any(|key| words(rest, key).next().is_some()),
+            .any(|key| words(rest, key).next().is_some())
     };
     if !is_declared || rest.ends_with(['~', '.', '=', '(', ',']) || rest.ends_with("->") {
         return None;

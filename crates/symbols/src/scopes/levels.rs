@@ -331,9 +331,10 @@ impl EntryReader<'_> {
 
 /// The name of a class or a function without the arguments of a template.
 pub(super) fn base(name: &str) -> &str {
-    match name.starts_with("operator") {
-        true => name,
-        false => name.split('<').next().unwrap_or(name),
+    if name.starts_with("operator") {
+        name
+    } else {
+        name.split('<').next().unwrap_or(name)
     }
 }
 

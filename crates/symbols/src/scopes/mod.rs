@@ -170,9 +170,10 @@ impl<'n> ScopeReader<'n> {
         let mut is_parameter = false;
         for index in first..self.levels.len() {
             let level = self.levels[index].clone();
-            let own = match level.is_class {
-                true => self.of_class(&level, name)?,
-                false => self.of_function(&level, name)?,
+            let own = if level.is_class {
+                self.of_class(&level, name)?
+            } else {
+                self.of_function(&level, name)?
             };
             if own.is_some() {
                 return own;

@@ -23,9 +23,12 @@ fn instruction(is_store: bool) -> u64 {
 
 /// [`passes`] as valgrind's lackey writes them: of two instructions, without threads.
 pub fn lackey() -> Vec<u8> {
-    let row = |(address, is_store)| match is_store {
-        false => format!("I  04001000,3\n L {address:08x},8\n"),
-        true => format!(" S {address:08x},8\n"),
+    let row = |(address, is_store)| {
+        if is_store {
+            format!(" S {address:08x},8\n")
+        } else {
+            format!("I  04001000,3\n L {address:08x},8\n")
+        }
     };
     passes().map(row).collect::<String>().into_bytes()
 }

@@ -113,10 +113,7 @@ fn run(
             let (edge_input, edges) = scope.new_collection::<Edge, isize>();
             let answer: VecCollection<_, (u64, u64)> = match question {
                 Question::Depths => {
-                    let edges = match directed {
-                        true => edges,
-                        false => both(edges),
-                    };
+                    let edges = if directed { edges } else { both(edges) };
                     bfs(edges, nodes).map(|(node, depth)| (node, u64::from(depth)))
                 }
                 // Small labels first: most of the others are never passed on then.

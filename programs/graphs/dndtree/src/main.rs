@@ -57,10 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for batch in &batches[1..] {
         let start = Instant::now();
         for &(from, to, change) in batch {
-            match change > 0 {
-                true => tree.insert_edge(from, to),
-                false => tree.delete_edge(from, to),
-            };
+            if change > 0 { tree.insert_edge(from, to) } else { tree.delete_edge(from, to) };
         }
         latencies.push(start.elapsed().as_nanos() as u64);
         if begun.elapsed() > Duration::from_secs(limit) {
@@ -70,10 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_complete = latencies.len() + 1 == batches.len();
     // The root of a tree has no parent.
     let roots = (0..vertices).filter(|vertex| tree.get_parent(*vertex) >= vertices);
-    let totals = match is_complete {
-        true => json!({ "components": roots.count() }),
-        false => json!({}),
-    };
+    let totals = if is_complete { json!({ "components": roots.count() }) } else { json!({}) };
     let value = json!({
         "peer": "dndtree",
         "version": "0.3.1",

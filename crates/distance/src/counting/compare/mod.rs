@@ -260,9 +260,10 @@ mod tests {
             let both = [true, false].map(|own| {
                 let (mut items, mut accesses) = ([0; 2 * BLOCK + 16], [0; 2 * BLOCK + 16]);
                 let to = (&mut items[..], &mut accesses[..]);
-                let len = match own {
-                    true => way.pieces(todo, to),
-                    false => Portable.pieces(todo, to),
+                let len = if own {
+                    way.pieces(todo, to)
+                } else {
+                    Portable.pieces(todo, to)
                 };
                 (items[..len].to_vec(), accesses[..len].to_vec())
             });
