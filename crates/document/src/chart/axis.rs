@@ -20,6 +20,14 @@ impl Axis {
         }
     }
 
+    /// The same axis as the horizontal one of these values: a linear one ends with the last of them.
+    pub(super) fn across(self, values: impl Iterator<Item = f64>) -> Self {
+        match self {
+            Axis::Logarithmic(_) => self,
+            Axis::Linear(scale) => Axis::Linear(scale.up_to(values)),
+        }
+    }
+
     /// Whether a value has a place: 0 has none on a logarithmic axis.
     pub(super) fn shows(self, value: f64) -> bool {
         match self {

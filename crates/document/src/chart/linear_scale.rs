@@ -6,13 +6,12 @@ use super::unit::label;
 /// Steps that an axis has, about.
 const STEPS: f64 = 4.0;
 
-/// From one multiple of a round step to another; 0 is among them.
+/// From one value to another, with a tick at each multiple of a round step; 0 is among them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LinearScale {
     unit: Unit,
     step: f64,
-    low: i64,
-    high: i64,
+    ends: (f64, f64),
 }
 
 impl LinearScale {
@@ -29,35 +28,45 @@ impl LinearScale {
         // A number that is a step without rounding takes no larger one.
         let step = round.into_iter().find(|step| *step >= rough * 0.999);
         let step = step.unwrap_or(10.0 * power);
-        let low = (least / step).floor() as i64;
-        let high = ((most / step).ceil() as i64).max(low + 1);
+        let low = (least / step).floor();
+        let high = (most / step).ceil().max(low + 1.0);
         LinearScale {
             unit,
             step,
-            low,
-            high,
+            ends: (low * step, high * step),
         }
     }
 
-    fn ends(self) -> (f64, f64) {
-        (self.low as f64 * self.step, self.high as f64 * self.step)
+    /// The same axis, which ends at the largest of these values: what is shown over time has nothing
+    /// after it.
+    pub(super) fn up_to(self, values: impl Iterator<Item = f64>) -> Self {
+        let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let (low, high) = self.ends;
+        let high = if most > low { most } else { high };
+        LinearScale {
+            ends: (low, high),
+            ..self
+        }
     }
 
     /// The place of a value on an axis from one place to another.
     pub(super) fn place(self, value: f64, from: f64, to: f64) -> f64 {
-        let (low, high) = self.ends();
+        let (low, high) = self.ends;
         from + ((value - low) / (high - low)).clamp(0.0, 1.0) * (to - from)
     }
 
     /// Whether a value is on the axis.
     pub(super) fn holds(self, value: f64) -> bool {
-        let (low, high) = self.ends();
+        let (low, high) = self.ends;
         (low..=high).contains(&value)
     }
 
     /// The multiples of the step with their labels.
     pub(super) fn ticks(self) -> Vec<(f64, String)> {
-        let ticks = (self.low..=self.high).map(|at| at as f64 * self.step);
+        let (low, high) = self.ends;
+        let first = (low / self.step).round() as i64;
+        let ticks = (first..).map(|at| at as f64 * self.step);
+        let ticks = ticks.take_while(|tick| *tick <= high * (1.0 + 1e-9) + self.step * 1e-9);
         ticks
             .map(|value| (value, label(self.unit, value)))
             .collect()
@@ -84,6 +93,9 @@ mod tests {
         assert_eq!(scale.place(-50.0, 0.0, 10.0), 0.0);
         assert_eq!(scale.place(75.0, 0.0, 10.0), 10.0);
         assert!(scale.holds(0.0) && !scale.holds(80.0));
+        let fitting = scale.up_to(values.into_iter());
+        assert_eq!(fitting.place(70.0, 0.0, 12.0), 12.0);
+        assert_eq!(fitting.ticks().len(), 5);
         assert_eq!(ticks(Unit::Things, &[0.0])[0], "0");
         assert_eq!(ticks(Unit::Things, &[])[0], "0");
     }

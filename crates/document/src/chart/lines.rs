@@ -12,7 +12,8 @@ pub(super) fn draw(
     area: f64,
 ) {
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let x = Axis::around(axes[0], points().map(|point| point.0));
+    let times = || points().map(|point| point.0);
+    let x = Axis::around(axes[0], times()).across(times());
     let y = Axis::around(axes[1], points().map(|point| point.1));
     let bottom = HEAD + area;
     horizontal(out, x, &axes[0].name, area);

@@ -155,6 +155,8 @@ const WIDTH: f64 = 760.0;
 /// Where the axes begin and end, horizontally; there is room for the name of a trace at the left.
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = WIDTH - 24.0;
+/// Where titles begin, and legends that are too wide to begin above the axis.
+const MARGIN: f64 = 16.0;
 /// Height of title and legend.
 const HEAD: f64 = 58.0;
 /// Height of ticks and name of the horizontal axis, and the gap to the next panel.
@@ -174,9 +176,10 @@ pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
 }
 
 /// The panels as an element of a page, in the colours of its style sheet: those that the page's
-/// switch of the theme has chosen.
+/// switch of the theme has chosen. On a narrow page it keeps the size at which it can be read, and
+/// is moved sideways.
 pub fn on_page(panels: &[Panel]) -> String {
-    svg::element(panels)
+    format!("<div class=\"scroll\">{}</div>", svg::element(panels))
 }
 
 /// Height of panels, one under the other.
@@ -242,7 +245,7 @@ impl Panel {
 /// Appends title and legend. One series needs no legend.
 fn head(out: &mut Vec<PictureShape>, title: &str, names: &[&str]) {
     out.push(PictureShape::Text(Text {
-        at: (Length::whole(16.0), Length::whole(24.0)),
+        at: (Length::whole(MARGIN), Length::whole(24.0)),
         role: Role::Title,
         anchor: Anchor::Start,
         turned: false,
@@ -251,7 +254,9 @@ fn head(out: &mut Vec<PictureShape>, title: &str, names: &[&str]) {
     if names.len() < 2 {
         return;
     }
-    let mut x = LEFT;
+    let width = |name: &str| 30.0 + 7.5 * name.chars().count() as f64;
+    let all: f64 = names.iter().map(|name| width(name)).sum();
+    let mut x = if LEFT + all > WIDTH { MARGIN } else { LEFT };
     for (index, name) in names.iter().enumerate() {
         let at = |x, y| (Length::whole(x), Length::whole(y));
         out.push(PictureShape::Disc(
@@ -260,7 +265,7 @@ fn head(out: &mut Vec<PictureShape>, title: &str, names: &[&str]) {
             5.0,
         ));
         out.push(Text::label(at(x + 10.0, 46.0), Anchor::Start, *name));
-        x += 30.0 + 7.5 * name.chars().count() as f64;
+        x += width(name);
     }
 }
 
