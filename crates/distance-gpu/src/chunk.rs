@@ -9,7 +9,7 @@ use crate::dominance::{Links, Previous, histogram};
 use crate::error::GpuDistanceError;
 use crate::kernels::KernelCode;
 use crate::radix::{ItemBits, References};
-use crate::table::{TILE, Table};
+use crate::table::{DigitTable, TILE};
 use crate::times::{ExactTimes, timed};
 
 /// References of a chunk at most: the numbers of those and of their successors, plus one, fit 32
@@ -33,7 +33,7 @@ pub(crate) struct ChunkArrays<D> {
     /// Numbers of references; then the first and last ones of items; then distances.
     numbers: [DeviceArray<u32>; 2],
     previous: DeviceArray<u32>,
-    table: Table,
+    table: DigitTable,
     /// The bits in which items differ.
     differing: DeviceArray<u64>,
     pub times: ExactTimes,
@@ -56,7 +56,7 @@ impl<D: Device> ChunkArrays<D> {
             words: [gpu.array(references)?, gpu.array(references)?],
             numbers: [gpu.array(references)?, gpu.array(references)?],
             previous: gpu.array(references)?,
-            table: Table::new(&mut gpu, tiles(references))?,
+            table: DigitTable::new(&mut gpu, tiles(references))?,
             differing: gpu.array(2)?,
             times: ExactTimes::default(),
             gpu,
@@ -150,7 +150,7 @@ fn tiles(references: u64) -> u64 {
 
 /// Bytes that chunks of this many references take of the device's memory.
 fn bytes(references: u64) -> u64 {
-    references * REFERENCE_BYTES + Table::bytes(tiles(references)) + OVERHEAD
+    references * REFERENCE_BYTES + DigitTable::bytes(tiles(references)) + OVERHEAD
 }
 
 /// The largest chunk, of `most` references at most, that this many free bytes have room for; 0 if

@@ -3,7 +3,7 @@
 use reuselens_cuda::{Device, DeviceArray, Gpu, GpuFault, Params};
 
 use crate::radix::ItemBits;
-use crate::table::{DIGIT_BITS, THREADS, TILE, Table, looping_blocks};
+use crate::table::{DIGIT_BITS, DigitTable, THREADS, TILE, looping_blocks};
 
 /// The references before and after each to the same item, plus one; 0 for none.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ impl Links<'_> {
     pub fn order<D: Device>(
         self,
         gpu: &mut Gpu<D>,
-        table: &Table,
+        table: &DigitTable,
         previous: Previous<'_>,
         order: &DeviceArray<u64>,
         ends: &[DeviceArray<u32>; 2],
@@ -72,7 +72,7 @@ impl Previous<'_> {
     pub fn distances<D: Device>(
         self,
         gpu: &mut Gpu<D>,
-        table: &Table,
+        table: &DigitTable,
         orders: &mut [DeviceArray<u64>; 2],
         distances: &DeviceArray<u32>,
     ) -> Result<(), GpuFault> {

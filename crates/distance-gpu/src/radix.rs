@@ -2,7 +2,7 @@
 
 use reuselens_cuda::{Device, DeviceArray, Gpu, GpuFault, Params};
 
-use crate::table::{DIGIT_BITS, THREADS, TILE, Table, looping_blocks};
+use crate::table::{DIGIT_BITS, DigitTable, THREADS, TILE, looping_blocks};
 
 /// Bits of items as they are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl References<'_> {
     pub fn sort<D: Device>(
         self,
         gpu: &mut Gpu<D>,
-        table: &Table,
+        table: &DigitTable,
         found: &DeviceArray<u64>,
     ) -> Result<(), GpuFault> {
         let tiles = self.count.div_ceil(TILE);

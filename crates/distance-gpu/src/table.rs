@@ -1,4 +1,4 @@
-//! [`Table`]: counts of references by digit and tile, and sums of them.
+//! [`DigitTable`]: counts of references by digit and tile, and sums of them.
 
 use reuselens_cuda::{Device, DeviceArray, Gpu, GpuFault, Params};
 
@@ -14,13 +14,13 @@ const FEW: u32 = 4;
 
 /// Counts in the device's memory.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct DigitTable {
     pub counts: DeviceArray<u32>,
     /// The sum of each tile of counts.
     sums: DeviceArray<u32>,
 }
 
-impl Table {
+impl DigitTable {
     /// Numbers that a table for this many tiles of references has room for: a count for each digit
     /// and tile, and for the tiles that the last bucket of a pass lacks. Buckets have no more tiles
     /// than there are, and 256 at most where digits have [`DIGIT_BITS`]; others have fewer digits.
@@ -37,7 +37,7 @@ impl Table {
     /// A table for this many tiles.
     pub fn new<D: Device>(gpu: &mut Gpu<D>, tiles: u64) -> Result<Self, GpuFault> {
         let room = Self::room(tiles);
-        Ok(Table {
+        Ok(DigitTable {
             counts: gpu.array(room)?,
             sums: gpu.array(room.div_ceil(TILE.into()))?,
         })

@@ -1,8 +1,9 @@
 //! What documents are made of: tables, sections, charts and numbers, in every format.
 //!
 //! A [`Table`] is a value: columns, each with what it holds, and rows. Whoever makes one chooses no
-//! format; [`Table::write_text`], [`Table::write_html`] and [`Table::write_markdown`] do, from the same value, so that a number cannot differ between a terminal
-//! and a page. A [`Section`] is a heading, how to read it, and parts; [`sheet`] is a page of them.
+//! format; [`Table::write_text`], [`Table::write_html`] and [`Table::write_markdown`] do, from the
+//! same value, so that a number cannot differ between a terminal and a page. A [`Section`] is a
+//! heading, how to read it, and parts; [`sheet`] is a page of them.
 //!
 //! - [`numbers`]: counts, shares and changes in words.
 //! - [`terminal`]: colours, line breaks, and names that are too long.
@@ -11,7 +12,8 @@
 //! - [`chart()`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG.
 //!
 //! For: `report`, `presponse` and the command line, which show results. Not for: what is shown;
-//! nothing here knows a profile. Nothing is read, written or fetched; equal values give equal bytes.
+//! nothing here knows a profile. Nothing is read, written or fetched; equal values give equal
+//! bytes.
 
 mod chart;
 pub mod csv;
@@ -23,7 +25,7 @@ mod table;
 pub mod terminal;
 
 pub use chart::{
-    ChartAxis, ChartLine, DotRow, Growth, Look, Panel, Unit, chart, chart_png, on_page,
+    AxisScale, ChartAxis, ChartLine, DotRow, Look, Panel, Unit, chart, chart_png, on_page,
 };
-pub use section::{Part, Section, sheet};
+pub use section::{Section, SectionPart, sheet};
 pub use table::{Table, TableColumn, TableRow};

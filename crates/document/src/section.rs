@@ -19,12 +19,12 @@ pub struct Section {
     /// How to read it: one paragraph, in which code is between backticks. For pages.
     pub explain: String,
     /// What it shows, from the top.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SectionPart>,
 }
 
 /// What a section shows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum SectionPart {
     /// A table.
     Table(Table),
     /// Pictures, one under the other.
@@ -49,14 +49,14 @@ impl Section {
 
     /// The same section with a table below its other parts.
     pub fn table(mut self, table: Table) -> Self {
-        self.parts.push(Part::Table(table));
+        self.parts.push(SectionPart::Table(table));
         self
     }
 
     /// The same section with pictures below its other parts; with none, the same.
     pub fn pictures(mut self, panels: Vec<Panel>) -> Self {
         if !panels.is_empty() {
-            self.parts.push(Part::Picture(panels));
+            self.parts.push(SectionPart::Picture(panels));
         }
         self
     }
@@ -64,7 +64,7 @@ impl Section {
     /// The same section with the first rows of its tables, `most` of each: see [`Table::first`].
     pub fn first(mut self, most: usize, left_out: fn(usize) -> String) -> Self {
         for part in &mut self.parts {
-            if let Part::Table(table) = part {
+            if let SectionPart::Table(table) = part {
                 *table = std::mem::take(table).first(most, left_out);
             }
         }
@@ -73,9 +73,9 @@ impl Section {
 
     /// Whether there is nothing to show: no picture, and no row.
     pub fn is_empty(&self) -> bool {
-        let is_empty = |part: &Part| match part {
-            Part::Table(table) => table.rows.is_empty(),
-            Part::Picture(_) => false,
+        let is_empty = |part: &SectionPart| match part {
+            SectionPart::Table(table) => table.rows.is_empty(),
+            SectionPart::Picture(_) => false,
         };
         self.parts.iter().all(is_empty)
     }
@@ -92,7 +92,7 @@ impl Section {
         };
         heading(out, &self.title, &aside, width, paint);
         for part in &self.parts {
-            if let Part::Table(table) = part {
+            if let SectionPart::Table(table) = part {
                 table.write_text(out, width, paint);
             }
         }
@@ -125,8 +125,8 @@ impl Section {
     pub fn write_parts(&self, out: &mut String) {
         for part in &self.parts {
             match part {
-                Part::Table(table) => table.write_html(out),
-                Part::Picture(panels) => out.push_str(&chart::on_page(panels)),
+                SectionPart::Table(table) => table.write_html(out),
+                SectionPart::Picture(panels) => out.push_str(&chart::on_page(panels)),
             }
         }
     }

@@ -150,8 +150,8 @@ impl Table {
         self
     }
 
-    /// The places of the columns in the order of pages and Markdown. On a page, a row becomes a block on a narrow
-    /// screen, which has to begin with its name: columns of words after all those of numbers come
+    /// The places of the columns in the order of pages and Markdown. On a narrow page a row becomes
+    /// a block, which has to begin with its name: columns of words after all those of numbers come
     /// first.
     fn order_of_pages(&self) -> Vec<usize> {
         let places = 0..self.columns.len();

@@ -1,5 +1,5 @@
-//! The table about paths of a summary and a page: how well paths of each length separate the patterns
-//! of instructions (see `PathTable::shares` in `locality`).
+//! The table about paths of a summary and a page: how well paths of each length separate the
+//! patterns of instructions (see `PathTable::shares` in `locality`).
 
 use reuselens_document::numbers::{count, percent};
 use reuselens_document::{Table, TableColumn};

@@ -97,24 +97,6 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         let _ = write!(out, "  {}", paint.ink(TextStyle::Warn, words::TRUNCATED));
     }
     out.push('\n');
-    let caches: Vec<String> = levels
-        .iter()
-        .map(|level| format!("{} {}", level.short(), level.size))
-        .collect();
-    let none = if profile.machine.caches.is_empty() {
-        "caches not known"
-    } else if profile.requested_bytes.is_some() {
-        "its caches hold lines, not objects"
-    } else if profile.method.ids {
-        "its caches say nothing about ids"
-    } else {
-        "no cache whose misses are known"
-    };
-    let caches = words::or(&caches.join(", "), none).to_owned();
-    let machine = match profile.machine.processor.as_str() {
-        "" => caches,
-        processor => format!("{processor}; {caches}"),
-    };
     let method = format!(
         "{}; {}; {}",
         words::engine(&profile.method),
@@ -132,7 +114,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         ),
         ("order", words::order(&profile.method)),
         ("method", method),
-        ("machine", machine),
+        ("machine", machine(profile, levels)),
         ("ended", words::outcome(&profile.outcome)),
     ];
     let partial = profile.warnings.iter().filter(|it| is_partial(it));
@@ -148,6 +130,28 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         }
         let name = paint.ink(TextStyle::Soft, &format!("{name:<8}"));
         let _ = writeln!(out, "{name} {}", wrap(&fact, width, 9));
+    }
+}
+
+/// The processor, and the caches whose misses are shown or why there are none.
+fn machine(profile: &Profile, levels: &[Level]) -> String {
+    let caches: Vec<String> = levels
+        .iter()
+        .map(|level| format!("{} {}", level.short(), level.size))
+        .collect();
+    let none = if profile.machine.caches.is_empty() {
+        "caches not known"
+    } else if profile.requested_bytes.is_some() {
+        "its caches hold lines, not objects"
+    } else if profile.method.ids {
+        "its caches say nothing about ids"
+    } else {
+        "no cache whose misses are known"
+    };
+    let caches = words::or(&caches.join(", "), none).to_owned();
+    match profile.machine.processor.as_str() {
+        "" => caches,
+        processor => format!("{processor}; {caches}"),
     }
 }
 

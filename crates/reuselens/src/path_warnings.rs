@@ -23,8 +23,8 @@ pub(crate) fn warnings(paths: &PathProfile) -> Option<Warning> {
     })
 }
 
-/// How many accesses are on paths that are counted by themselves, by the number of outcomes, where that is not
-/// all; rounded down.
+/// How many accesses are on paths that are counted by themselves, by the number of outcomes, where
+/// that is not all; rounded down.
 fn folded_paths(paths: &PathProfile) -> Option<String> {
     if paths.length == 0 {
         return Some("no paths are counted by themselves".to_owned());

@@ -2,7 +2,7 @@
 
 use super::linear_scale::LinearScale;
 use super::log_scale::{LogScale, is_shown};
-use super::{ChartAxis, Growth};
+use super::{AxisScale, ChartAxis};
 
 /// An axis that holds given values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,13 +14,13 @@ pub(super) enum Axis {
 impl Axis {
     /// An axis with all of these values, as far as they [have a place](Self::shows).
     pub(super) fn around(axis: &ChartAxis, values: impl Iterator<Item = f64>) -> Self {
-        match axis.growth {
-            Growth::Logarithmic => Axis::Logarithmic(LogScale::around(axis.unit, values)),
-            Growth::Linear => Axis::Linear(LinearScale::around(axis.unit, values)),
+        match axis.scale {
+            AxisScale::Logarithmic => Axis::Logarithmic(LogScale::around(axis.unit, values)),
+            AxisScale::Linear => Axis::Linear(LinearScale::around(axis.unit, values)),
         }
     }
 
-    /// The same axis as the horizontal one of these values: a linear one ends with the last of them.
+    /// The same axis as the horizontal one of these values: a linear one ends with the last.
     pub(super) fn across(self, values: impl Iterator<Item = f64>) -> Self {
         match self {
             Axis::Logarithmic(_) => self,

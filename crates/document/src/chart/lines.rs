@@ -95,9 +95,10 @@ fn curve(
         ChartInk::Curve(series, line.look),
         places.clone(),
     ));
-    // Where points are close, the curve is enough. Dots of a series that is only there to compare
-    // with would hide the others.
-    if places.len() <= 30 && line.look != Look::Soft {
+    // Where points are close, the curve is enough, but not for a point between two gaps. Dots of a
+    // series that is only there to compare with would hide the others.
+    let has_dots = line.points.len() <= 30 || places.len() == 1;
+    if has_dots && line.look != Look::Soft {
         for place in places {
             out.push(PictureShape::Disc(
                 ChartInk::Series(series, None),

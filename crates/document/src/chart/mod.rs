@@ -62,7 +62,7 @@ pub enum Unit {
 
 /// How places on an axis grow with values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Growth {
+pub enum AxisScale {
     /// Equal ratios are equally far apart. Numbers of 0 or less have no place.
     #[default]
     Logarithmic,
@@ -78,7 +78,7 @@ pub struct ChartAxis {
     /// What it counts.
     pub unit: Unit,
     /// How places grow with values.
-    pub growth: Growth,
+    pub scale: AxisScale,
 }
 
 impl ChartAxis {
@@ -87,14 +87,14 @@ impl ChartAxis {
         ChartAxis {
             name: name.into(),
             unit,
-            growth: Growth::Logarithmic,
+            scale: AxisScale::Logarithmic,
         }
     }
 
     /// A linear axis.
     pub fn linear(name: impl Into<String>, unit: Unit) -> Self {
         ChartAxis {
-            growth: Growth::Linear,
+            scale: AxisScale::Linear,
             ..ChartAxis::logarithmic(name, unit)
         }
     }
@@ -196,7 +196,7 @@ impl Panel {
     fn area(&self) -> f64 {
         match self {
             // Over time there is one picture for each of several things, one under the other.
-            Panel::Lines { x, .. } if x.growth == Growth::Linear => 150.0,
+            Panel::Lines { x, .. } if x.scale == AxisScale::Linear => 150.0,
             Panel::Lines { .. } => 260.0,
             Panel::Dots { rows, .. } => dots::STEP * rows.len() as f64,
             Panel::Heat { .. } => heat::SIDE,

@@ -1,5 +1,5 @@
-//! Tables on pages. On a narrow one each row is a block of its own, in which every cell has the name
-//! of its column: nothing is cut.
+//! Tables on pages. On a narrow one each row is a block of its own, in which every cell has the
+//! name of its column: nothing is cut.
 
 use std::fmt::Write;
 

@@ -56,13 +56,6 @@ impl Prediction {
         } else {
             again.iter().collect()
         };
-        let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
-        let mut never: Vec<(String, u64)> = seen
-            .iter()
-            .filter(|(name, run)| !run.rest && !known.contains(name.as_str()))
-            .map(|(name, run)| (name.clone(), run.accesses))
-            .collect();
-        never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(Check {
             ranking: self.ranking_accuracy(&forecasts, &seen),
             size,
@@ -79,7 +72,7 @@ impl Prediction {
             observed: self.observed(&forecasts, &seen),
             seen: self.seen(&forecasts, &seen),
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
-            never_seen: never,
+            never_seen: never_seen(&forecasts, &seen),
         })
     }
 
@@ -155,4 +148,16 @@ impl Prediction {
         };
         forecasts(training, &scale, options, exact)
     }
+}
+
+/// The observed groups that no training run has, and their accesses, the most first.
+fn never_seen(forecasts: &[&GroupForecast], seen: &Groups) -> Vec<(String, u64)> {
+    let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
+    let unknown = seen.iter();
+    let unknown = unknown.filter(|(name, run)| !run.rest && !known.contains(name.as_str()));
+    let mut never: Vec<(String, u64)> = unknown
+        .map(|(name, run)| (name.clone(), run.accesses))
+        .collect();
+    never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    never
 }

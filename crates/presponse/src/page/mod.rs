@@ -4,7 +4,7 @@
 pub mod run;
 pub mod speculation;
 
-use reuselens_document::{ChartAxis, ChartLine, Growth, Panel, Unit, sheet};
+use reuselens_document::{AxisScale, ChartAxis, ChartLine, Panel, Unit, sheet};
 
 /// Sections as a page.
 pub fn page(title: &str, facts: &[String], sections: &[reuselens_document::Section]) -> String {
@@ -36,9 +36,9 @@ impl OverTime {
     /// The picture of these lines, each a label and its values at equal steps. A value without a
     /// place on the axis is a gap.
     fn panel(self, lines: Vec<(&str, Vec<f64>)>) -> Panel {
-        let is_shown = |value: f64| match self.y.growth {
-            Growth::Logarithmic => value.is_finite() && value > 0.0,
-            Growth::Linear => value.is_finite(),
+        let is_shown = |value: f64| match self.y.scale {
+            AxisScale::Logarithmic => value.is_finite() && value > 0.0,
+            AxisScale::Linear => value.is_finite(),
         };
         let line = |(label, values): (&str, Vec<f64>)| {
             let last = values.iter().rev().find(|value| is_shown(**value));

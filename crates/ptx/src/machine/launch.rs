@@ -185,13 +185,7 @@ fn run_waves<S: LaunchSink + Send>(
     common: &mut Common,
 ) -> Result<Stats, LaunchError> {
     let order = order(launch.blocks(), options.seed);
-    let wave = if launch.cooperative {
-        launch.blocks()
-    } else if kernel.is_ordered {
-        1
-    } else {
-        WAVE
-    };
+    let wave = wave_size(kernel, launch);
     let mut total = Stats::default();
     let local = call::local_bytes(kernel, memory.stack_bytes());
     let workers = workers(kernel, launch, options, local);
@@ -237,6 +231,18 @@ fn run_waves<S: LaunchSink + Send>(
     }
     std::mem::swap(&mut spaces[0].heap, &mut common.heap);
     result.map(|()| total)
+}
+
+/// How many blocks see each other's stores: all of a cooperative launch, and none but itself where
+/// the order of blocks shows.
+fn wave_size(kernel: &Kernel, launch: &LaunchConfig) -> u32 {
+    if launch.cooperative {
+        launch.blocks()
+    } else if kernel.is_ordered {
+        1
+    } else {
+        WAVE
+    }
 }
 
 /// How many blocks are running at one time: all of a cooperative launch; else as many as there are

@@ -1,5 +1,5 @@
-//! The tables of a prediction that text and page have in common: the caches of the machine, the sums
-//! of the groups beside the program, and what cannot be predicted.
+//! The tables of a prediction that text and page have in common: the caches of the machine, the
+//! sums of the groups beside the program, and what cannot be predicted.
 
 use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_document::{Table, TableColumn};

@@ -1,4 +1,4 @@
-//! [`page`]: one profile as an HTML page. It puts the sections together.
+//! [`page()`]: one profile as an HTML page. It puts the sections together.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     page_of(&ShownProfile::new(profile), options)
 }
 
-/// As [`page`], of a profile that is shown in other ways too.
+/// As [`page()`], of a profile that is shown in other ways too.
 pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
     let profile = shown.profile();
     let scene = Scene::new(shown.grouping(), options);
