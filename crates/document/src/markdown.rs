@@ -9,6 +9,9 @@ pub fn code_in_cell(text: &str) -> String {
 
 /// Text as code. Fenced by more backticks than there are in it.
 pub fn code(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
     let text = shown(text);
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -25,6 +28,8 @@ pub fn plain(text: &str) -> String {
         match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' => out.extend(['\\', letter]),
             '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '~' => out.push_str("\\~"),
             _ => out.push(letter),
         }
     }
@@ -52,6 +57,14 @@ pub fn prose(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signs_of_names_mean_nothing() {
+        assert_eq!(plain("a&lt;*_~~b|"), "a&amp;lt;\\*\\_\\~\\~b\\|");
+        assert_eq!(code(""), "");
+        assert_eq!(code("a`b"), "`` a`b ``");
+        assert_eq!(code_in_cell("a|b"), "`a\\|b`");
+    }
 
     #[test]
     fn code_in_sentences_stays_code() {

@@ -1,4 +1,4 @@
-//! Numbers as all reports of this crate write them: counts, percentages, changes, means.
+//! Numbers as all reports write them: counts, percentages, changes, means.
 
 pub use reuselens_units::DASH;
 pub use reuselens_units::{grouped, percent, ratio_percent};

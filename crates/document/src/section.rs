@@ -47,14 +47,22 @@ impl Section {
         }
     }
 
+    /// The same section, with what its numbers are of.
+    pub fn with_aside(self, aside: impl Into<String>) -> Self {
+        Section {
+            aside: aside.into(),
+            ..self
+        }
+    }
+
     /// The same section with a table below its other parts.
-    pub fn table(mut self, table: Table) -> Self {
+    pub fn with_table(mut self, table: Table) -> Self {
         self.parts.push(SectionPart::Table(table));
         self
     }
 
     /// The same section with pictures below its other parts; with none, the same.
-    pub fn pictures(mut self, panels: Vec<Panel>) -> Self {
+    pub fn with_pictures(mut self, panels: Vec<Panel>) -> Self {
         if !panels.is_empty() {
             self.parts.push(SectionPart::Picture(panels));
         }
@@ -112,11 +120,12 @@ impl Section {
         if self.is_empty() {
             return;
         }
-        let (title, explain) = (escape(&self.title), self.explanation());
+        let (id, title) = (escape(&self.id), escape(&self.title));
         let _ = write!(
             out,
-            "<div class=\"card below\"><h3 class=\"first\">{title}</h3><p class=\"explain\">{explain}</p>"
+            "<div class=\"card below\" id=\"{id}\"><h3 class=\"first\">{title}</h3>"
         );
+        page::explain(out, &self.explanation());
         self.write_parts(out);
         out.push_str("</div>");
     }
@@ -126,7 +135,7 @@ impl Section {
         for part in &self.parts {
             match part {
                 SectionPart::Table(table) => table.write_html(out),
-                SectionPart::Picture(panels) => out.push_str(&chart::on_page(panels)),
+                SectionPart::Picture(panels) => out.push_str(&chart::chart_element(panels)),
             }
         }
     }
@@ -174,6 +183,30 @@ mod tests {
     use crate::table::TableColumn;
 
     #[test]
+    fn a_section_is_text_and_a_card_and_nothing_without_rows() {
+        let columns = TableColumn::all(&["n", "name"], &[1]);
+        let row = vec!["3".to_owned(), "a".to_owned()];
+        let section = Section::new("s", "Names", "Read `it`.").with_aside("of <L2>");
+        let empty = section
+            .clone()
+            .with_table(Table::new(columns.clone(), [[]; 0]));
+        let section = section.with_table(Table::new(columns, [row]));
+        let write = |section: &Section| {
+            let (mut text, mut card, mut within) = (String::new(), String::new(), String::new());
+            section.write_text(&mut text, 80, Paint::new(false));
+            section.write_html(&mut card);
+            section.write_html_within(&mut within);
+            [text, card, within]
+        };
+        let [text, card, within] = write(&section);
+        assert_eq!(text, "\nNames (of <L2>)\n  n  name\n  3  a\n");
+        let explain = "<p class=\"explain\">Of &lt;L2&gt;. Read <code>it</code>.</p>";
+        assert!(card.starts_with("<section id=\"s\">") && card.contains(explain));
+        assert!(within.contains("id=\"s\"") && within.contains(explain));
+        assert_eq!(write(&empty), [const { String::new() }; 3]);
+    }
+
+    #[test]
     fn sheet_is_complete_and_escapes_its_texts() {
         let columns = TableColumn::all(&["name", "n"], &[0]);
         let table = Table::new(columns, [vec!["<i>".to_owned(), "3".to_owned()]]);
@@ -184,7 +217,7 @@ mod tests {
             values: vec![5.0, 0.0, 0.0, 9.0],
         };
         let section = Section::new("s", "a < b", "x & y");
-        let section = section.table(table).pictures(vec![heat]);
+        let section = section.with_table(table).with_pictures(vec![heat]);
         let text = sheet("reuselens", "t", &["fact\u{1}".to_owned()], &[section]);
         assert!(
             text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>"),

@@ -12,7 +12,7 @@ enum Holds {
     /// Names that a program or a file has: as words; code in Markdown.
     Names,
     /// Numbers among words: set at the left, and never cut, since another number would come out.
-    Figures,
+    Mixed,
     /// Numbers: set at the right, and never cut.
     Numbers,
 }
@@ -36,9 +36,9 @@ impl TableColumn {
         TableColumn::of(head.into(), Holds::Names)
     }
 
-    /// A column of numbers among words, which are never cut.
-    pub fn figures(head: impl Into<String>) -> Self {
-        TableColumn::of(head.into(), Holds::Figures)
+    /// A column of words with numbers among them, which are never cut.
+    pub fn mixed(head: impl Into<String>) -> Self {
+        TableColumn::of(head.into(), Holds::Mixed)
     }
 
     /// A column of numbers.
@@ -91,7 +91,7 @@ impl TableColumn {
 pub struct TableRow {
     /// A text for each column; those that are missing are empty.
     pub cells: Vec<String>,
-    /// Its colour in a picture beside the table, as the number of the series; for pages.
+    /// Its colour, as the number of a class of the style sheet (`.v0` to `.v5`); for pages.
     pub series: Option<usize>,
     /// A remark below the cells, as wide as the table; for pages. Empty for none.
     pub below: String,
@@ -106,6 +106,12 @@ impl From<Vec<String>> for TableRow {
     }
 }
 
+impl<const N: usize> From<[String; N]> for TableRow {
+    fn from(cells: [String; N]) -> Self {
+        Vec::from(cells).into()
+    }
+}
+
 impl TableRow {
     fn cell(&self, index: usize) -> &str {
         self.cells.get(index).map_or("", String::as_str)
@@ -113,15 +119,19 @@ impl TableRow {
 }
 
 /// Columns and rows. Without columns it is no table, and is written as nothing.
+///
+/// Two spaces in a cell of numbers or words are between a count and its share, so that shares are
+/// below each other on a terminal; Markdown puts the share in parentheses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// The columns, in the order of a terminal: where names are long, they come last.
     pub columns: Vec<TableColumn>,
     /// The rows, the one that matters most first.
     pub rows: Vec<TableRow>,
-    /// The number of rows that are too small to be shown in any format.
-    pub small: usize,
-    /// What is not in the table: `12 others`. Empty for nothing.
+    /// The number of rows that belong to the table and are not in it: too small to be shown, or cut
+    /// by [`first`](Self::first), which says so.
+    pub hidden: usize,
+    /// What is not in the table: `12 others`; code is between backticks. Empty for nothing.
     pub left_out: String,
 }
 
@@ -134,34 +144,38 @@ impl Table {
         Table {
             columns: columns.into(),
             rows: rows.into_iter().map(R::into).collect(),
-            small: 0,
+            hidden: 0,
             left_out: String::new(),
         }
     }
 
     /// The same table with its first rows, `most` of them. `left_out` has the words for the number
-    /// of rows that are not shown, [small](Self::small) ones too; it is not asked for none.
+    /// of rows that are [hidden](Self::hidden) then; it is not asked for none.
     pub fn first(mut self, most: usize, left_out: impl FnOnce(usize) -> String) -> Self {
-        let more = self.rows.len().saturating_sub(most) + self.small;
+        self.hidden += self.rows.len().saturating_sub(most);
         self.rows.truncate(most);
-        if more > 0 {
-            self.left_out = left_out(more);
+        if self.hidden > 0 {
+            self.left_out = left_out(self.hidden);
         }
         self
     }
 
     /// The places of the columns in the order of pages and Markdown. On a narrow page a row becomes
-    /// a block, which has to begin with its name: columns of words after all those of numbers come
-    /// first.
+    /// a block, which has to begin with its name: columns of names come first, and before those of
+    /// numbers the columns of words that are after all of them.
     fn order_of_pages(&self) -> Vec<usize> {
-        let places = 0..self.columns.len();
-        let numbers = self.columns.iter().take_while(|it| it.is_of_numbers());
-        let numbers = numbers.count();
-        let names = &self.columns[numbers..];
-        if names.iter().any(TableColumn::is_of_numbers) {
-            return places.collect();
-        }
-        places.clone().skip(numbers).chain(0..numbers).collect()
+        let is_number = |at: &usize| self.columns[*at].is_of_numbers();
+        let places: Vec<usize> = (0..self.columns.len()).collect();
+        let (numbers, words): (Vec<usize>, Vec<usize>) =
+            places.iter().partition(|at| is_number(at));
+        let are_last = numbers.last() < words.first();
+        let mut order = if are_last && !numbers.is_empty() {
+            [words, numbers].concat()
+        } else {
+            places
+        };
+        order.sort_by_key(|at| self.columns[*at].holds != Holds::Names);
+        order
     }
 }
 
@@ -182,7 +196,7 @@ mod tests {
             row(["1", "z", ""]),
         ];
         let mut table = Table::new(columns, rows);
-        table.small = 4;
+        table.hidden = 4;
         table.first(2, |more| format!("{more} others"))
     }
 
@@ -198,8 +212,8 @@ mod tests {
         let mut html = String::new();
         table.write_html(&mut html);
         // Names first, and the column for which a terminal has no room.
-        let head = "<tr><th class=\"words\">line</th><th class=\"words\">type</th>\
-                    <th class=\"num\">misses</th></tr>";
+        let head = "<tr><th scope=\"col\" class=\"words\">line</th><th scope=\"col\" class=\"words\">type</th>\
+                    <th scope=\"col\" class=\"num\">misses</th></tr>";
         assert!(html.contains(head), "{html}");
         assert!(html.contains("&lt;x&gt;, &quot;y&quot;"), "{html}");
         assert!(html.ends_with("<p class=\"more\">5 others</p>"), "{html}");
@@ -219,5 +233,45 @@ mod tests {
         assert_eq!(table.order_of_pages(), [0, 1, 2, 3]);
         let table = Table::new(TableColumn::all(&["a", "b"], &[]), [Vec::new()]);
         assert_eq!(table.order_of_pages(), [0, 1]);
+        let columns = vec![TableColumn::words("why"), TableColumn::names("line")];
+        let table = Table::new(columns, [Vec::new()]);
+        assert_eq!(table.order_of_pages(), [1, 0]);
+    }
+
+    #[test]
+    fn rows_that_are_cut_twice_are_counted_once_each() {
+        let rows = (0..9).map(|at| vec![at.to_string()]);
+        let table = Table::new(TableColumn::all(&["n"], &[]), rows);
+        let more = |more| format!("{more} others");
+        let table = table.first(5, more).first(2, more);
+        assert_eq!((table.rows.len(), &table.left_out[..]), (2, "7 others"));
+    }
+
+    #[test]
+    fn numbers_among_words_are_never_cut() {
+        let columns = vec![TableColumn::words("kernel"), TableColumn::mixed("mix")];
+        let name = "a_name_of_forty_letters_that_is_too_long";
+        let row = vec![name.to_owned(), "fma 51.2 %, add 12 %".to_owned()];
+        let mut text = String::new();
+        let table = Table::new(columns, [row]);
+        table.write_text(&mut text, 40, crate::terminal::Paint::new(false));
+        assert!(text.contains("fma 51.2 %, add 12 %"), "{text}");
+        assert!(text.contains('…') && !text.contains(name), "{text}");
+    }
+
+    #[test]
+    fn pages_have_remarks_and_colours_of_rows() {
+        let row = TableRow {
+            cells: vec!["a".to_owned()],
+            series: Some(2),
+            below: "read by <f>".to_owned(),
+        };
+        let mut html = String::new();
+        Table::new(TableColumn::all(&["n"], &[0]), [row]).write_html(&mut html);
+        assert!(html.contains("<i class=\"swatch v2\"></i>a"), "{html}");
+        assert!(
+            html.contains("<td colspan=\"1\">read by &lt;f&gt;</td>"),
+            "{html}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Colours, line breaks and shortening of text for a terminal.
 //!
-//! All text of reports goes through this file, which shows control characters as escapes, so that
-//! names in a profile cannot steer the terminal.
+//! All text for terminals goes through this file, which shows control characters as escapes, so
+//! that names from a program or a file cannot steer the terminal.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

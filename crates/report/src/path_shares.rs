@@ -18,6 +18,7 @@ pub(crate) fn table(paths: &PathProfile) -> Table {
         "short and long",
         "not known",
     ];
+    // By length, from 0 outcomes: there, all accesses are on one path.
     let all = paths.shares.first().map_or(0, |shares| shares.accesses);
     let row = |shares: &PathShares| {
         vec![
@@ -41,7 +42,7 @@ pub(crate) fn explain(paths: &PathProfile) -> String {
     format!(
         "accesses covered: those whose path of N outcomes is counted by itself; rarer paths are counted by fewer outcomes. several \
          patterns: the share of {} instructions; the columns after it are shares of those. separated: each path has one pattern. \
-         aliased: one path stands for several ways through the program. short and long: a path has a short and a long pattern. not \
+         aliased: one path is several ways through the program. short and long: a path has a short and a long pattern. not \
          known: the several patterns are of rarer paths together. Rare reuses count as patterns here. Patterns end by {}; long is a \
          mean of {} items or more; loops keep {} iterations.",
         count(instructions),

@@ -92,9 +92,9 @@ pub struct AnalysisOptions {
     /// Whether paths are followed, and distances counted by instruction and path; needs a source
     /// with basic blocks.
     pub paths: bool,
-    /// The most pairs of an instruction and a path that are counted; beyond, paths are kept
-    /// shorter. Memory is 100 to 200 bytes a pair, and as much again while the profile is made;
-    /// both are within `memory_limit`, or paths are kept shorter.
+    /// The most pairs of an instruction and a path that are counted by themselves. Beyond, paths
+    /// are kept shorter. Memory is 100 to 200 bytes a pair, and as much again while the profile is
+    /// made; both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,
     /// Whether to record why accesses miss, and in which cache: its size.
     /// [`Machine::default_cause_cache`](reuselens_profile::Machine::default_cause_cache) is a

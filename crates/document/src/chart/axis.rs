@@ -20,7 +20,7 @@ impl Axis {
         }
     }
 
-    /// The same axis as the horizontal one of these values: a linear one ends with the last.
+    /// The same axis, drawn horizontally: a linear one ends with the largest of these values.
     pub(super) fn across(self, values: impl Iterator<Item = f64>) -> Self {
         match self {
             Axis::Logarithmic(_) => self,

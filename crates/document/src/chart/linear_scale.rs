@@ -38,7 +38,7 @@ impl LinearScale {
     }
 
     /// The same axis, which ends at the largest of these values: what is shown over time has
-    /// nothing after it.
+    /// nothing after it. Without a value above the low end it stays as it is.
     pub(super) fn up_to(self, values: impl Iterator<Item = f64>) -> Self {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let (low, high) = self.ends;

@@ -16,6 +16,12 @@ pub(super) fn draw(
     let x = Axis::around(axes[0], times()).across(times());
     let y = Axis::around(axes[1], points().map(|point| point.1));
     let bottom = HEAD + area;
+    if !points().any(|point| x.shows(point.0) && y.shows(point.1)) {
+        let middle = Length::whole(f64::midpoint(LEFT, RIGHT));
+        let at = (middle, Length::whole(f64::midpoint(HEAD, bottom)));
+        out.push(Text::label(at, Anchor::Middle, "nothing to show"));
+        return;
+    }
     horizontal(out, x, &axes[0].name, area);
     for (value, label) in y.ticks() {
         let at = y.place(value, bottom, HEAD);

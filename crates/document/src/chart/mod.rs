@@ -46,7 +46,7 @@ pub enum Look {
     Soft,
 }
 
-/// What an axis counts: where its ticks are, and how they are written.
+/// What an axis counts: where ticks are on a logarithmic axis, and how they are written on any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// Things: powers of ten, `10 k`.
@@ -178,7 +178,7 @@ pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
 /// The panels as an element of a page, in the colours of its style sheet: those that the page's
 /// switch of the theme has chosen. On a narrow page it keeps the size at which it can be read, and
 /// is moved sideways.
-pub fn on_page(panels: &[Panel]) -> String {
+pub fn chart_element(panels: &[Panel]) -> String {
     format!("<div class=\"scroll\">{}</div>", svg::element(panels))
 }
 
@@ -190,6 +190,14 @@ fn height(panels: &[Panel]) -> f64 {
 impl Panel {
     fn height(&self) -> f64 {
         HEAD + self.area() + FOOT
+    }
+
+    fn title(&self) -> &str {
+        match self {
+            Panel::Lines { title, .. } | Panel::Dots { title, .. } | Panel::Heat { title, .. } => {
+                title
+            }
+        }
     }
 
     /// Height between the axes.
@@ -397,6 +405,6 @@ mod tests {
             lines: Vec::new(),
             marks: Vec::new(),
         };
-        assert!(!on_page(&[empty]).contains("NaN"));
+        assert!(!chart_element(&[empty]).contains("NaN"));
     }
 }

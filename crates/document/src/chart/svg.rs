@@ -71,9 +71,11 @@ fn sizes() -> String {
 
 fn svg(panels: &[Panel], colours: &str) -> String {
     let (height, sizes) = (height(panels), sizes());
+    let titles: Vec<&str> = panels.iter().map(Panel::title).collect();
+    let label = escape(&titles.join("; "));
     let mut out = format!(
         "<svg{NAME_SPACE} class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
-         role=\"img\" width=\"100%\"><style>{colours}{sizes}</style>"
+         role=\"img\" aria-label=\"{label}\" width=\"100%\"><style>{colours}{sizes}</style>"
     );
     let mut top = 0.0;
     for panel in panels {

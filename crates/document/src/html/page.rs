@@ -7,7 +7,8 @@ use super::escape;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("theme.js");
 
-/// Appends everything up to the body's content. `maker` is the program that makes the page.
+/// Appends everything up to the body's content. `maker` is the program that makes the page, as
+/// HTML.
 pub fn head(out: &mut String, maker: &str, title: &str) {
     let _ = write!(
         out,
@@ -44,10 +45,18 @@ pub fn card(
 ) {
     let _ = write!(
         out,
-        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2><p class=\"explain\">{explain}</p>"
+        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2>"
     );
+    self::explain(out, explain);
     draw(out);
     out.push_str("</div></section>\n");
+}
+
+/// Appends how to read a section, which is HTML; nothing if there is nothing to say.
+pub fn explain(out: &mut String, explain: &str) {
+    if !explain.is_empty() {
+        let _ = write!(out, "<p class=\"explain\">{explain}</p>");
+    }
 }
 
 /// Appends the end of the page, with the script that all pages have. `scripts` is HTML with those

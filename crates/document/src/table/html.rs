@@ -17,7 +17,7 @@ impl Table {
         for &at in &order {
             let column = &self.columns[at];
             let (class, head) = (class(column), escape(&column.head));
-            let _ = write!(out, "<th class=\"{class}\">{head}</th>");
+            let _ = write!(out, "<th scope=\"col\" class=\"{class}\">{head}</th>");
         }
         out.push_str("</tr></thead><tbody>");
         for row in &self.rows {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Holds, Table, TableColumn};
-use crate::markdown::{code_in_cell, plain};
+use crate::markdown::{code_in_cell, plain, prose};
 
 impl Table {
     /// Appends the table in Markdown, names first and as code; the signs of other texts mean
@@ -31,7 +31,7 @@ impl Table {
             let _ = writeln!(out, "| {} |", cells.collect::<Vec<_>>().join(" | "));
         }
         if !self.left_out.is_empty() {
-            let _ = writeln!(out, "\n{}", plain(&self.left_out));
+            let _ = writeln!(out, "\n{}", prose(&self.left_out));
         }
     }
 }

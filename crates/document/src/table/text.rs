@@ -15,7 +15,8 @@ const LEAST: usize = 12;
 impl Table {
     /// Appends the table as text. Where it is wider than `width`, its columns of words are
     /// shortened, the widest first; words that differ stay different. Control characters in cells
-    /// are shown as escapes. Cost: linear in the cells.
+    /// are shown as escapes. Cost: linear in the cells, but for those that are cut: these are
+    /// sorted.
     pub fn write_text(&self, out: &mut String, width: usize, paint: Paint) {
         let has_room = |it: &(usize, &TableColumn)| !it.1.on_pages_only;
         let columns: Vec<(usize, &TableColumn)> =
@@ -47,7 +48,7 @@ impl Table {
             let _ = writeln!(out, "{}", line(cells));
         }
         if !self.left_out.is_empty() {
-            let _ = writeln!(out, "  {}", self.left_out);
+            let _ = writeln!(out, "  {}", shown(&self.left_out));
         }
     }
 }
@@ -84,9 +85,9 @@ fn line<'a>(cells: impl Iterator<Item = (&'a TextColumn<'a>, &'a str)>) -> Strin
     for (column, cell) in cells {
         let pad = " ".repeat(column.width.saturating_sub(cell.chars().count()));
         let _ = if column.column.is_of_numbers() {
-            write!(line, "  {pad}{cell}")
+            write!(line, "{:GAP$}{pad}{cell}", "")
         } else {
-            write!(line, "  {cell}{pad}")
+            write!(line, "{:GAP$}{cell}{pad}", "")
         };
     }
     line.trim_end().to_owned()

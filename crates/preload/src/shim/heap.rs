@@ -166,10 +166,10 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
             plan::count_no_room(number, bytes);
             return None;
         }
-        let found = if wanted <= SMALL && !has_chunks {
-            state.small(tier, class(wanted).0).map(|at| (at, false))
-        } else if has_chunks {
+        let found = if has_chunks {
             state.run_with_chunks(tier, number, bytes)
+        } else if wanted <= SMALL {
+            state.small(tier, class(wanted).0).map(|at| (at, false))
         } else {
             state.run(tier, tier, bytes, align)
         };

@@ -212,7 +212,7 @@ impl Args {
             let sections = tables.into_iter().zip(QUESTIONS).enumerate();
             let sections = sections.map(|(at, (table, question))| {
                 let explain = if at == 0 { EXPLAIN } else { "" };
-                Section::new(question, question, explain).table(table)
+                Section::new(question, question, explain).with_table(table)
             });
             let sections: Vec<Section> = sections.collect();
             page::page("Exact answers, compared", &facts, &sections)

@@ -43,7 +43,7 @@ pub struct Args {
     window: Option<u64>,
 
     /// Measure how well the inserted edges can be predicted, by node2vec and by simple predictors:
-    /// those of the last 40 % of the stream, in so many periods [8 without a number]. Training
+    /// those of the last 40 % of the stream, in PERIODS periods [8 without a number]. Training
     /// takes seconds to minutes
     #[arg(long, value_name = "PERIODS", num_args = 0..=1, require_equals = true, default_missing_value = "8", value_parser = clap::value_parser!(u16).range(1..=1000))]
     predict: Option<u16>,
@@ -56,7 +56,6 @@ pub struct Args {
     out: OutputOptions,
 }
 
-/// How to read the table.
 impl Args {
     /// Runs all kinds side by side, batch by batch, and reports.
     pub fn run(self) -> Outcome {

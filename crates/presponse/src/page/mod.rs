@@ -14,7 +14,7 @@ pub fn page(title: &str, facts: &[String], sections: &[reuselens_document::Secti
 /// What a picture over time shows.
 struct OverTime {
     title: String,
-    /// What the values are, and how heights grow with them.
+    /// What the values count, and how heights grow with them. It needs no name: the title has it.
     y: ChartAxis,
     /// What is counted from left to right, and how many of it there are.
     x: (&'static str, u64),
@@ -34,7 +34,8 @@ impl OverTime {
     }
 
     /// The picture of these lines, each a label and its values at equal steps. A value without a
-    /// place on the axis is a gap.
+    /// place on the axis is a gap. Pictures name a single line in their title: they have no legend
+    /// then.
     fn panel(self, lines: Vec<(&str, Vec<f64>)>) -> Panel {
         let is_shown = |value: f64| match self.y.scale {
             AxisScale::Logarithmic => value.is_finite() && value > 0.0,
@@ -53,9 +54,14 @@ impl OverTime {
                 ..ChartLine::default()
             }
         };
+        let lines: Vec<ChartLine> = lines.into_iter().map(line).collect();
+        let title = match lines.as_slice() {
+            [line] => format!("{}: {}", self.title, line.name),
+            _ => self.title.clone(),
+        };
         Panel::Lines {
-            lines: lines.into_iter().map(line).collect(),
-            title: self.title,
+            lines,
+            title,
             x: ChartAxis::linear(self.x.0, Unit::Things),
             y: self.y,
             marks: Vec::new(),
@@ -68,7 +74,10 @@ fn plain(value: f64) -> String {
     match value {
         _ if value >= 10.0 => reuselens_units::grouped(value.round() as u64),
         _ if value >= 1.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
-        _ => format!("{value:.3}").trim_end_matches('0').to_owned(),
+        _ => {
+            let text = format!("{value:.3}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn page(
     runs: &[SpeculationRun],
     quality: Option<&PredictionQuality>,
 ) -> String {
-    let gains = Section::new("gains", "What each kind gains", GAINS).table(table);
+    let gains = Section::new("gains", "What each kind gains", GAINS).with_table(table);
     let mut sections = vec![gains, kinds(), net_benefit(runs)];
     sections.extend(decisions(runs));
     if let Some(quality) = quality {
@@ -81,7 +81,7 @@ fn kinds() -> Section {
          tried again after 16 batches, and after twice as many each time that changes nothing, up \
          to 256.",
     )
-    .table(Table::new(TableColumn::all(&heads, &[0, 1, 2]), rows))
+    .with_table(Table::new(TableColumn::all(&heads, &[0, 1, 2]), rows))
 }
 
 /// A value of each window of a run.
@@ -121,7 +121,7 @@ fn net_benefit(runs: &[SpeculationRun]) -> Section {
          that less the processor time that was wasted. Below 0, the work costs more than it gains. \
          Each chart has a scale of its own.",
     )
-    .pictures(panels.collect())
+    .with_pictures(panels.collect())
 }
 
 /// What gates decided, and what was wrong.
@@ -161,7 +161,7 @@ fn decisions(runs: &[SpeculationRun]) -> Option<Section> {
          kind that loses shows as short tries. Below: the share of the changes made ahead that had \
          to be taken back.",
     );
-    Some(section.pictures(panels))
+    Some(section.with_pictures(panels))
 }
 
 fn share(value: Option<f64>) -> String {
@@ -222,7 +222,7 @@ fn accuracy(quality: &PredictionQuality) -> Section {
         "Can the next edges be predicted? Accuracy over time",
         explain,
     )
-    .pictures(vec![over_periods(title, quality, lines)])
+    .with_pictures(vec![over_periods(title, quality, lines)])
 }
 
 fn batches(quality: &PredictionQuality) -> Section {
@@ -273,6 +273,6 @@ fn batches(quality: &PredictionQuality) -> Section {
         "Precision and recall of predicted batches",
         explain,
     )
-    .table(Table::new(TableColumn::all(&heads, &[0]), rows))
-    .pictures(panels)
+    .with_table(Table::new(TableColumn::all(&heads, &[0]), rows))
+    .with_pictures(panels)
 }

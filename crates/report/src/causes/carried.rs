@@ -118,11 +118,11 @@ pub(super) fn section(names: &CauseNames<'_>) -> Section {
         "carried by",
     ];
     let mut table = Table::new(TableColumn::all(&heads, &[3, 4, 5]), rows.iter().map(cells));
-    table.small = small;
+    table.hidden = small;
     let title = "What carries the reuses that miss";
     let explain = "From the access before to the one that misses, the data, and the innermost loop \
                   or call that both are in: the reuse happens from one of its iterations to a \
                   later one, or from one call that it makes to another. Between is the mean size \
                   of the other data that was accessed meanwhile.";
-    Section::new("carried", title, explain).table(table)
+    Section::new("carried", title, explain).with_table(table)
 }

@@ -65,32 +65,30 @@ const LEAST_SHARE: u64 = 100;
 
 /// The section: a table of at most `most` rows, or of none if nothing missed.
 pub(super) fn section(profile: &Profile, most: usize, left_out: fn(usize) -> String) -> Section {
-    let (lines, small) = shown(profile, most);
+    let (lines, small) = shown(profile);
     let row = |it: &ObjectLines<'_>| {
         let [misses, brought, used] = it.numbers();
         vec![misses, brought, used, it.name().to_owned()]
     };
     let columns = TableColumn::all(&["misses", "bytes brought", "used", "data"], &[3]);
     let mut table = Table::new(columns, lines.iter().map(row));
-    table.small = small;
+    table.hidden = small;
     let title = "Bytes used of the lines that misses bring in";
-    let mut section = Section::new("lines", title, EXPLAIN);
-    section.aside = of_what(profile);
-    section.table(table).first(most, left_out)
+    let section = Section::new("lines", title, EXPLAIN).with_aside(of_what(profile));
+    section.with_table(table).first(most, left_out)
 }
 
-/// The rows of a table of at most `most` rows: all data together, and then the objects, the most
-/// misses first; and how many objects are left out. Empty if nothing missed, or the profile has no
-/// causes.
-pub(super) fn shown(profile: &Profile, most: usize) -> (Vec<ObjectLines<'_>>, usize) {
+/// All data together, and then the objects, the most misses first; and how many objects are too
+/// small to be shown. Empty if nothing missed, or the profile has no causes.
+pub(super) fn shown(profile: &Profile) -> (Vec<ObjectLines<'_>>, usize) {
     let mut lines = of(profile);
     let missing = lines.iter().take_while(|it| it.causes.fills > 0).count();
     lines.truncate(missing);
     let all = lines.first().map_or(0, |all| all.causes.fills);
     let is_shown = |it: &&ObjectLines<'_>| it.causes.fills.saturating_mul(LEAST_SHARE) >= all;
-    let shown = lines.iter().take_while(is_shown).count().min(most);
-    let others = lines.split_off(shown).len();
-    (lines, others)
+    let shown = lines.iter().take_while(is_shown).count();
+    let small = lines.split_off(shown).len();
+    (lines, small)
 }
 
 /// All data together, and then every object with causes, the most misses first. Empty if no access

@@ -24,7 +24,7 @@ pub(crate) struct LinesJson {
 /// The use of lines; `None` if nothing missed, or the profile has no causes.
 pub(super) fn of(profile: &Profile) -> Option<LinesJson> {
     let causes = profile.causes.as_ref()?;
-    let (lines, _) = lines::shown(profile, 1);
+    let (lines, _) = lines::shown(profile);
     let all = lines.first()?;
     Some(LinesJson {
         cache_bytes: causes.cache.get(),

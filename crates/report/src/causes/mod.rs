@@ -30,8 +30,8 @@ use reuselens_profile::{Causes, Profile, ScopeKind};
 use crate::caches::Level;
 use cause_rows::{CauseNames, PAGE_ROWS, TEXT_ROWS, in_json, others};
 
-/// The causes of profiles, if all have them of all items: of a sample, invalidations and sets are
-/// not counted.
+/// The causes of profiles; `None` if one has none, or those of a sample, in which invalidations and
+/// sets are not counted.
 pub(crate) fn complete<'a>(profiles: &[&'a Profile]) -> Option<Vec<&'a Causes>> {
     let of = |profile: &&'a Profile| {
         let causes = profile.causes.as_ref();
@@ -58,8 +58,10 @@ pub(crate) fn write_text(out: &mut String, profile: &Profile, width: usize, pain
     lines::section(profile, TEXT_LINES, others).write_text(out, width, paint);
     fields_text::write(out, profile, width, paint);
     if let Some(names) = CauseNames::of(profile) {
-        for table in tables(&names) {
-            table.first(TEXT_ROWS, others).write_text(out, width, paint);
+        for section in tables(&names) {
+            section
+                .first(TEXT_ROWS, others)
+                .write_text(out, width, paint);
         }
         phases::write_text(out, &names, width, paint);
     }
@@ -85,8 +87,8 @@ pub(crate) fn sections(profile: &Profile) -> CauseSections {
     };
     let mut inner = String::new();
     phases_page::write(&mut inner, &names);
-    for table in tables(&names) {
-        table
+    for section in tables(&names) {
+        section
             .first(PAGE_ROWS, in_json)
             .write_html_within(&mut inner);
     }

@@ -83,7 +83,7 @@ pub(super) fn section(names: &CauseNames<'_>) -> Section {
         ..cells(row).into()
     });
     let table = Table::new(TableColumn::all(&heads, &[4]), rows);
-    Section::new("phases", "Phases of the run", "").table(table)
+    Section::new("phases", "Phases of the run", "").with_table(table)
 }
 
 /// The objects of a phase: `table 81.0 %, index 4.20 %`.

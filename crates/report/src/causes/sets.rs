@@ -92,5 +92,5 @@ pub(super) fn section(names: &CauseNames<'_>) -> Section {
                   the misses with sets beyond those of a cache of the same size without sets: \
                   lines that many equal strides put into few sets. Objects with a hundredth of \
                   the cache's misses or more.";
-    Section::new("sets", title, explain).table(table)
+    Section::new("sets", title, explain).with_table(table)
 }

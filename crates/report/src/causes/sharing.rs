@@ -112,10 +112,10 @@ pub(super) fn section(names: &CauseNames<'_>) -> Section {
         "data",
     ];
     let mut table = Table::new(TableColumn::all(&heads, &[3, 4, 5]), rows.iter().map(cells));
-    table.small = small;
+    table.hidden = small;
     let title = "Threads that take lines from each other";
     let explain = "A store of one thread takes the line from the cache of another, whose next \
                   access then misses in a cache of its own. False: that thread used no byte that \
                   the other had written, so the two need different lines and nothing else.";
-    Section::new("sharing", title, explain).table(table)
+    Section::new("sharing", title, explain).with_table(table)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_document::html::{escape, page, with_code};
 use reuselens_document::numbers::{count, ratio_percent};
-use reuselens_document::{Table, TableColumn, on_page};
+use reuselens_document::{Table, TableColumn, chart_element};
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::lines::with_doubt;
@@ -49,7 +49,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         _ => true,
     });
     head(&mut out, forecast);
-    let draw = |panel| move |out: &mut String| out.push_str(&on_page(&[panel]));
+    let draw = |panel| move |out: &mut String| out.push_str(&chart_element(&[panel]));
     page::card(
         &mut out,
         "sizes",
@@ -137,13 +137,13 @@ fn head(out: &mut String, forecast: &Forecast) {
             out,
             "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly in every bin (the published measure, which is strict), {} with mean distances within a tenth. Predicted {}.</p>",
             escape(name),
-            ratio_percent(check.accuracy),
-            ratio_percent(check.curve_error),
-            ratio_percent(check.groups.coverage()),
+            escape(&ratio_percent(check.accuracy)),
+            escape(&ratio_percent(check.curve_error)),
+            escape(&ratio_percent(check.groups.coverage())),
             forecast.by,
-            ratio_percent(check.groups.accuracy()),
-            ratio_percent(check.groups.nearness()),
-            ranking_words(forecast, check)
+            escape(&ratio_percent(check.groups.accuracy())),
+            escape(&ratio_percent(check.groups.nearness())),
+            escape(&ranking_words(forecast, check))
         );
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn cache_table(forecast: &Forecast) -> Table {
     let predicted = ["cache", "fully associative", "with its sets, about"];
     let mut columns = TableColumn::all(&predicted, &[0]);
     if observed.is_some() {
-        columns.extend(TableColumn::all(&["observed", "with its sets"], &[]));
+        columns.extend(TableColumn::all(
+            &["observed", "observed with its sets"],
+            &[],
+        ));
     }
     let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
     let row = |(index, cache): (usize, &CacheForecast)| {
@@ -63,7 +66,7 @@ pub(super) fn unpredictable_table(forecast: &Forecast) -> Table {
             short_name(name),
         ]
     };
-    let columns = TableColumn::all(&["why", forecast.by], &[0, 1]);
+    let columns = [TableColumn::words("why"), TableColumn::names(forecast.by)];
     Table::new(columns, prediction.unpredictable().map(row))
 }
 

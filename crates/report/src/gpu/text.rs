@@ -127,7 +127,7 @@ impl Writer<'_> {
         let cells: Vec<_> = kernels.map(|sum| rows::mix(sum, width)).collect();
         let mut columns = TableColumn::all(&rows::MIX_HEADS, &[0]);
         columns.pop();
-        columns.push(TableColumn::figures(rows::MIX_HEADS[4]));
+        columns.push(TableColumn::mixed(rows::MIX_HEADS[4]));
         Table::new(columns, cells).write_text(out, self.width, self.paint);
         if self.summed.kernels.len() > self.top {
             let more = self.summed.kernels.len() - self.top;

@@ -1,7 +1,7 @@
 //! The section of a page about the average footprint.
 
 use reuselens_document::html::page::card;
-use reuselens_document::{ChartAxis, ChartLine, Panel, Unit, on_page};
+use reuselens_document::{ChartAxis, ChartLine, Panel, Unit, chart_element};
 
 use super::scene::Scene;
 
@@ -34,7 +34,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
         "How much data a stretch of the run touches",
         EXPLAIN,
         |out| {
-            out.push_str(&on_page(&[panel]));
+            out.push_str(&chart_element(&[panel]));
         },
     );
 }

@@ -35,7 +35,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     lines.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let lines = lines.into_iter().take(MOST);
     let draw =
-        |(_, name, line): (u64, String, PathLine)| line.card(name, scene.chosen.items, length);
+        |(_, name, line): (u64, String, PathLine)| line.picture(name, scene.chosen.items, length);
     lines.map(draw).collect()
 }
 
@@ -100,7 +100,7 @@ impl PathLine {
     }
 
     /// A row for all paths together, and one for each of those with most accesses.
-    fn card(&self, name: String, items: u64, length: u32) -> Picture {
+    fn picture(&self, name: String, items: u64, length: u32) -> Picture {
         let mut all = PatternBins::new();
         for bins in self.paths.values() {
             all.merge(bins);

@@ -115,7 +115,7 @@ fn headline(out: &mut String, report: &PlacementReport) {
     } else {
         format!(
             "A better one gains {} more at most.",
-            ratio_percent(plan.best.gap())
+            escape(&ratio_percent(plan.best.gap()))
         )
     };
     let _ = write!(
@@ -123,8 +123,8 @@ fn headline(out: &mut String, report: &PlacementReport) {
         "<p class=\"lead\">{objects} of {} objects belong in fast memory: they have <b>{}</b> of \
          the accesses and <b>{}</b> of the misses. {proof}</p>",
         plan.objects.len(),
-        percent(accesses, plan.accesses),
-        percent(misses, plan.misses),
+        escape(&percent(accesses, plan.accesses)),
+        escape(&percent(misses, plan.misses)),
     );
     if plan.is_all_cached() {
         let _ = write!(

@@ -126,8 +126,8 @@ impl Args {
                 pictures::nothing(named.iter().all(|(_, one)| one.total() == 0))
             ),
         )
-        .table(Table::new(columns, rows))
-        .pictures(pictures::characteristics(named));
+        .with_table(Table::new(columns, rows))
+        .with_pictures(pictures::characteristics(named));
         let mut panels = Vec::new();
         if let Some(sharing) = &found.sharing {
             let title = format!("Warps of block {}", sharing.block);
@@ -141,7 +141,7 @@ impl Args {
                       squares off the diagonal are data that would be reused if the two ran together. Shades are logarithmic: \
                       a step darker is several times as much; the number beside each is the fewest items that have it.",
         )
-        .pictures(panels);
+        .with_pictures(panels);
         pictures::page(
             &self.input.called(&found.launch, found.is_last),
             &self.facts(found),

@@ -180,7 +180,7 @@ pub fn section(before: Characteristic, after: Characteristic) -> Section {
              reuse goes from {from} to {to}."
         )
     };
-    Section::new("change", "Change", explain).pictures(panels)
+    Section::new("change", "Change", explain).with_pictures(panels)
 }
 
 /// The distances at which the reuse degree changed, and by how much, nearest first.

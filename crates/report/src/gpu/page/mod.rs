@@ -358,12 +358,13 @@ fn host(out: &mut String, run: &GpuRun) {
         host.left_out_text(&host.objects_left_out),
         host.profile
     );
+    let explain = escape(&explain);
     let about = ("host", "Data objects of the host", explain.as_str());
     section(out, about, &heads, rows.collect(), &[0, 1]);
     let rows = host.lines.iter().map(|sum| host.line_row(sum)).collect();
     let heads = host.line_heads();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let explain = host.left_out_text(&host.lines_left_out);
+    let explain = escape(&host.left_out_text(&host.lines_left_out));
     let about = ("host-lines", "Source lines of the host", explain.as_str());
     section(out, about, &heads, rows, &[0]);
 }

@@ -567,7 +567,15 @@ fn csv_rows_have_as_many_cells_as_the_head() {
 #[test]
 fn page_is_offline_and_escapes_names() {
     let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20) + "<b>")]);
-    let page = gpu_page(&SummedRun::of(&run(&[128])), &GpuPageOptions { sources });
+    let mut run = run(&[128]);
+    run.host = Some(HostAccesses {
+        cache: "L2 <b>".to_owned(),
+        profile: "<img src=x>.rlprof".to_owned(),
+        ..HostAccesses::default()
+    });
+    let page = gpu_page(&SummedRun::of(&run), &GpuPageOptions { sources });
+    assert!(page.contains("The page of &lt;img src=x&gt;.rlprof") && !page.contains("<img"));
+    assert!(page.contains("L2 &lt;b&gt;"));
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     assert!(page.contains("./k &lt;input&gt;") && !page.contains("<input>"));
     assert!(!page.contains("src=\"") && !page.contains("href=\"http"));
