@@ -1,9 +1,9 @@
 //! What documents are made of: tables, sections, charts and numbers, in every format.
 //!
 //! A [`Table`] is a value: columns, each with what it holds, and rows. What only one format shows
-//! is marked so. [`Table::write_text`], [`Table::write_html`] and [`Table::write_markdown`] write it
-//! from the same value, so that a number cannot differ between a terminal and a page. A [`Section`]
-//! is a heading, how to read it, and parts; [`sheet`] is a page of them.
+//! is marked so. [`Table::write_text`], [`Table::write_html`] and [`Table::write_markdown`] write
+//! it from the same value, so that a number cannot differ between a terminal and a page. A
+//! [`Section`] is a heading, how to read it, and parts; [`sheet`] is a page of them.
 //!
 //! - [`numbers`]: counts, shares and changes in words.
 //! - [`terminal`]: colours, line breaks, and names that are too long.
