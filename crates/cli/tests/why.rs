@@ -155,7 +155,9 @@ fn a_sample_shows_the_bytes_used_with_their_bound() {
     assert!(sampled.warnings().contains(&"sampled-causes".to_owned()));
     let said = [done.out, done.err].concat();
     let words: Vec<&str> = said.split_whitespace().collect();
-    for shown in [words.join(" "), place.text("out.html")] {
+    // No line of a page breaks between a number and its unit.
+    let page = place.text("out.html").replace('\u{a0}', " ");
+    for shown in [words.join(" "), page] {
         for part in ["sample of 5.00 % of the lines", "not known are", "±"] {
             assert!(shown.contains(part), "no '{part}' in {shown}");
         }

@@ -227,8 +227,8 @@ fn first_touches(profile: &Profile) -> String {
 
 /// What misses in caches of objects, if those were weighed.
 fn weighted_misses(out: &mut String, profile: &Profile, paint: Paint) {
-    let misses = weights::misses(profile);
-    if misses.is_empty() {
+    let table = weights::table(profile);
+    if table.rows.is_empty() {
         return;
     }
     let title = paint.ink(
@@ -236,16 +236,7 @@ fn weighted_misses(out: &mut String, profile: &Profile, paint: Paint) {
         "What misses in a cache of objects (LRU model)",
     );
     let _ = writeln!(out, "\n{title}");
-    let columns = [
-        TableColumn::numbers("size"),
-        TableColumn::numbers("of the requests"),
-        TableColumn::numbers("of the bytes"),
-    ];
-    let cells: Vec<Vec<String>> = misses
-        .into_iter()
-        .map(|row| vec![row.size, row.requests, row.bytes])
-        .collect();
-    Table::new(columns, cells).write_text(out, usize::MAX, paint);
+    table.write_text(out, usize::MAX, paint);
 }
 
 /// What misses in the machine's caches, and in one with ways that was asked for.

@@ -2,6 +2,7 @@
 //! summary and the page.
 
 use reuselens_document::numbers::{noun, percent};
+use reuselens_document::{Table, TableColumn};
 use reuselens_locality::ExactHistogram;
 use reuselens_profile::Profile;
 use reuselens_units::Bytes;
@@ -11,22 +12,16 @@ use crate::caches;
 /// The most cache sizes of a table.
 const SIZES: usize = 12;
 
-/// What misses in a cache of one size.
-pub(crate) struct WeightedMisses {
-    /// The size as text.
-    pub(crate) size: String,
-    /// Missed requests, as a share of all requests.
-    pub(crate) requests: String,
-    /// Bytes of missed requests, as a share of all bytes requested.
-    pub(crate) bytes: String,
+/// What misses in caches of powers of two, up to the first that holds all objects, as shares of the
+/// requests and of the bytes. Without rows unless objects were weighed.
+pub(crate) fn table(profile: &Profile) -> Table {
+    let heads = ["size", "of the requests", "of the bytes"];
+    let bytes = profile.requested_bytes.as_ref();
+    let rows = bytes.into_iter().flat_map(|bytes| rows(profile, bytes));
+    Table::new(TableColumn::all(&heads, &[]), rows)
 }
 
-/// What misses in caches of powers of two, up to the first that holds all objects. Empty unless
-/// objects were weighed.
-pub(crate) fn misses(profile: &Profile) -> Vec<WeightedMisses> {
-    let Some(bytes) = &profile.requested_bytes else {
-        return Vec::new();
-    };
+fn rows(profile: &Profile, bytes: &ExactHistogram) -> Vec<[String; 3]> {
     let requests = &profile.histogram;
     let reach = requests.max().unwrap_or(0).saturating_add(1);
     let largest = reach.checked_next_power_of_two().unwrap_or(reach);
@@ -35,10 +30,9 @@ pub(crate) fn misses(profile: &Profile) -> Vec<WeightedMisses> {
     sizes.reverse();
     let share =
         |histogram: &ExactHistogram, size| percent(histogram.misses(size), histogram.accesses());
-    let row = |size| WeightedMisses {
-        size: caches::size(size, profile.granularity),
-        requests: share(requests, size),
-        bytes: share(bytes, size),
+    let row = |size| {
+        let name = caches::size(size, profile.granularity);
+        [name, share(requests, size), share(bytes, size)]
     };
     sizes.into_iter().map(row).collect()
 }

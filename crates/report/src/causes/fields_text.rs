@@ -38,10 +38,11 @@ fn write_object(out: &mut String, object: &ObjectFields<'_>, width: usize, paint
     let others = shown.len().saturating_sub(FIELDS);
     shown.truncate(FIELDS);
     shown.sort_by_key(|field| field.field.offset);
-    object.table(shown).write_text(out, width, paint);
+    let mut table = object.table(shown);
     if others > 0 {
-        out.push_str(&format!("  {others} other fields\n"));
+        table.left_out = format!("{others} other fields");
     }
+    table.write_text(out, width, paint);
     if object.layout.is_none() {
         out.push_str(&wrap(UNKNOWN_TYPE, width, 2));
         out.push('\n');

@@ -1,5 +1,6 @@
 //! Rows of the tables of a run, which text and page have in common: cells as text.
 
+use reuselens_document::TableColumn;
 use reuselens_document::numbers::{
     DASH, count, noun, or_dash, percent, ratio_percent, significant,
 };
@@ -14,19 +15,22 @@ use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, ShortNames};
 pub(super) use crate::advice::short_place;
 
-/// Heads of [`kernel`].
-pub(super) const KERNEL_HEADS: [&str; 10] = [
-    "kernel",
-    "launches",
-    "instructions",
-    "share",
-    "lanes",
-    "diverged",
-    "requests",
-    "sectors/req",
-    "L1",
-    "L2",
-];
+/// The columns of [`kernel`].
+pub(super) fn kernel_columns() -> Vec<TableColumn> {
+    let heads = [
+        "kernel",
+        "launches",
+        "instructions",
+        "share",
+        "lanes",
+        "diverged",
+        "requests",
+        "sectors/req",
+        "L1",
+        "L2",
+    ];
+    TableColumn::all(&heads, &[0])
+}
 
 /// A kernel; `total` is the number of instructions of threads of all kernels.
 pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
@@ -47,18 +51,21 @@ pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
     ]
 }
 
-/// Heads of [`configuration`].
-pub(super) const CONFIGURATION_HEADS: [&str; 9] = [
-    "kernel",
-    "launches",
-    "grid",
-    "block",
-    "static",
-    "dynamic",
-    "occupancy",
-    "limited by",
-    "waves",
-];
+/// The columns of [`configuration`].
+pub(super) fn configuration_columns() -> Vec<TableColumn> {
+    let heads = [
+        "kernel",
+        "launches",
+        "grid",
+        "block",
+        "static",
+        "dynamic",
+        "occupancy",
+        "limited by",
+        "waves",
+    ];
+    TableColumn::all(&heads, &[0, 7])
+}
 
 /// Launches of a kernel with one configuration.
 pub(super) fn configuration(kernel: &str, launches: &ConfiguredLaunches) -> Vec<String> {
@@ -135,14 +142,13 @@ pub(super) fn other_configurations(kernels: &[KernelSum]) -> Option<String> {
     others.map(|others| format!("{others} with other configurations are not listed."))
 }
 
-/// Heads of [`mix`].
-pub(super) const MIX_HEADS: [&str; 5] = [
-    "kernel",
-    "FLOP",
-    "FLOP/B L2",
-    "FLOP/B memory",
-    "instructions of threads",
-];
+/// The columns of [`mix`].
+pub(super) fn mix_columns() -> Vec<TableColumn> {
+    let heads = ["kernel", "FLOP", "FLOP/B L2", "FLOP/B memory"];
+    let mut columns = TableColumn::all(&heads, &[0]);
+    columns.push(TableColumn::mixed("instructions of threads"));
+    columns
+}
 
 /// What a kernel calculates, for how many bytes, and its instructions by class in about `width`
 /// characters.
@@ -188,16 +194,19 @@ pub fn mix_text(mix: &InstructionMix) -> String {
     )
 }
 
-/// Heads of [`shared_arrays`].
-pub(super) const ARRAY_HEADS: [&str; 7] = [
-    "array",
-    "kernel",
-    "size",
-    "requests",
-    "wavefronts",
-    "wavefronts/req",
-    "conflicts",
-];
+/// The columns of [`shared_arrays`].
+pub(super) fn array_columns() -> Vec<TableColumn> {
+    let heads = [
+        "array",
+        "kernel",
+        "size",
+        "requests",
+        "wavefronts",
+        "wavefronts/req",
+        "conflicts",
+    ];
+    TableColumn::all(&heads, &[0, 1])
+}
 
 /// The arrays in shared memory, those of most wavefronts first.
 pub(super) fn shared_arrays(kernels: &[KernelSum]) -> Vec<Vec<String>> {
@@ -229,18 +238,21 @@ pub(super) fn shared_arrays(kernels: &[KernelSum]) -> Vec<Vec<String>> {
     arrays.into_iter().map(row).collect()
 }
 
-/// Heads of [`line`].
-pub(super) const LINE_HEADS: [&str; 9] = [
-    "line",
-    "function",
-    "requests",
-    "sectors",
-    "share",
-    "sectors/req",
-    "excessive",
-    "L1",
-    "splits",
-];
+/// The columns of [`line`].
+pub(super) fn line_columns() -> Vec<TableColumn> {
+    let heads = [
+        "line",
+        "function",
+        "requests",
+        "sectors",
+        "share",
+        "sectors/req",
+        "excessive",
+        "L1",
+        "splits",
+    ];
+    TableColumn::all(&heads, &[0, 1])
+}
 
 /// A source line; `total` is the number of sectors of all.
 pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
@@ -266,17 +278,20 @@ pub(super) fn line_name(line: &str) -> String {
     }
 }
 
-/// Heads of [`object`].
-pub(super) const OBJECT_HEADS: [&str; 8] = [
-    "object",
-    "with",
-    "size",
-    "sectors",
-    "share",
-    "sectors/req",
-    "L1",
-    "reused",
-];
+/// The columns of [`object`].
+pub(super) fn object_columns() -> Vec<TableColumn> {
+    let heads = [
+        "object",
+        "with",
+        "size",
+        "sectors",
+        "share",
+        "sectors/req",
+        "L1",
+        "reused",
+    ];
+    TableColumn::all(&heads, &[0, 1])
+}
 
 /// An object; `total` is the number of sectors of all.
 pub(super) fn object(
@@ -305,9 +320,11 @@ pub(super) fn object(
     ]
 }
 
-/// Heads of [`copy`].
-pub(super) const COPY_HEADS: [&str; 6] =
-    ["from", "to", "direction", "copies", "bytes", "redundant"];
+/// The columns of [`copy`].
+pub(super) fn copy_columns() -> Vec<TableColumn> {
+    let heads = ["from", "to", "direction", "copies", "bytes", "redundant"];
+    TableColumn::all(&heads, &[0, 1, 2])
+}
 
 /// The copies of one call path.
 pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {

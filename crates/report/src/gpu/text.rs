@@ -7,7 +7,7 @@ use reuselens_document::numbers::{count, ratio_percent};
 use reuselens_document::terminal::{Paint, TextStyle, heading, wrap};
 use reuselens_document::{Table, TableColumn};
 
-use super::sums::{KernelSum, ObjectSum};
+use super::sums::KernelSum;
 use super::{
     GpuRun, RunOrigin, STOPPED, STOPPED_HEADING, STREAM_MIX, ShortNames, SummedRun, cache_sizes,
     rows,
@@ -114,8 +114,7 @@ impl Writer<'_> {
             others.name = format!("({} others)", rest.len());
             cells.push(rows::kernel(&others, total));
         }
-        Table::new(TableColumn::all(&rows::KERNEL_HEADS, &[0]), cells)
-            .write_text(out, self.width, self.paint);
+        Table::new(rows::kernel_columns(), cells).write_text(out, self.width, self.paint);
         self.soft(out, KERNEL_LEGEND);
     }
 
@@ -124,11 +123,8 @@ impl Writer<'_> {
         let kernels = self.summed.kernels.iter().take(self.top);
         // What the other columns leave, without the kernel's name.
         let width = self.width.saturating_sub(54);
-        let cells: Vec<_> = kernels.map(|sum| rows::mix(sum, width)).collect();
-        let mut columns = TableColumn::all(&rows::MIX_HEADS, &[0]);
-        columns.pop();
-        columns.push(TableColumn::mixed(rows::MIX_HEADS[4]));
-        Table::new(columns, cells).write_text(out, self.width, self.paint);
+        let cells = kernels.map(|sum| rows::mix(sum, width));
+        Table::new(rows::mix_columns(), cells).write_text(out, self.width, self.paint);
         if self.summed.kernels.len() > self.top {
             let more = self.summed.kernels.len() - self.top;
             self.soft(out, &format!("{more} more are on the page."));
@@ -140,15 +136,9 @@ impl Writer<'_> {
     }
 
     fn configurations(&self, out: &mut String) {
-        let mut cells = rows::configurations(&self.summed.kernels);
-        let more = cells.len().saturating_sub(self.top);
-        cells.truncate(self.top);
         heading(out, "Launch configurations", "", self.width, self.paint);
-        Table::new(TableColumn::all(&rows::CONFIGURATION_HEADS, &[0, 7]), cells)
-            .write_text(out, self.width, self.paint);
-        if more > 0 {
-            self.soft(out, &format!("{more} more are on the page."));
-        }
+        let cells = rows::configurations(&self.summed.kernels);
+        self.table(out, rows::configuration_columns(), cells);
         if let Some(others) = rows::other_configurations(&self.summed.kernels) {
             self.soft(out, &others);
         }
@@ -167,10 +157,8 @@ impl Writer<'_> {
         }
         heading(out, "Source lines by sectors", "", self.width, self.paint);
         let shown = lines.iter().filter(|sum| sum.counts.global.sectors > 0);
-        let shown = shown.take(self.top);
-        let cells: Vec<_> = shown.map(|sum| rows::line(sum, total)).collect();
-        Table::new(TableColumn::all(&rows::LINE_HEADS, &[0, 1]), cells)
-            .write_text(out, self.width, self.paint);
+        let cells = shown.map(|sum| rows::line(sum, total));
+        self.table(out, rows::line_columns(), cells.collect());
     }
 
     fn objects(&self, out: &mut String) {
@@ -180,13 +168,9 @@ impl Writer<'_> {
         }
         heading(out, "Data objects by sectors", "", self.width, self.paint);
         let short = ShortNames::of(self.run);
-        let shown: Vec<&ObjectSum> = objects.iter().take(self.top).collect();
-        let cells: Vec<_> = shown
-            .iter()
-            .map(|sum| rows::object(self.run, &short, sum, total))
-            .collect();
-        Table::new(TableColumn::all(&rows::OBJECT_HEADS, &[0, 1]), cells)
-            .write_text(out, self.width, self.paint);
+        let cells = objects.iter();
+        let cells = cells.map(|sum| rows::object(self.run, &short, sum, total));
+        self.table(out, rows::object_columns(), cells.collect());
         self.soft(
             out,
             "with: memory of the host that copies tie to it. reused: loads whose line the block had \
@@ -195,15 +179,13 @@ impl Writer<'_> {
     }
 
     fn shared_arrays(&self, out: &mut String) {
-        let mut cells = rows::shared_arrays(&self.summed.kernels);
+        let cells = rows::shared_arrays(&self.summed.kernels);
         if cells.is_empty() {
             return;
         }
-        cells.truncate(self.top);
         let title = "Arrays in shared memory by wavefronts";
         heading(out, title, "", self.width, self.paint);
-        let columns = TableColumn::all(&rows::ARRAY_HEADS, &[0, 1]);
-        Table::new(columns, cells).write_text(out, self.width, self.paint);
+        self.table(out, rows::array_columns(), cells);
         self.soft(
             out,
             "wavefronts: passes that requests need; conflicts: those that they would not need if the \
@@ -217,10 +199,10 @@ impl Writer<'_> {
             return;
         }
         // Three rows of each kernel.
-        let shown = cells.into_iter().take(3 * self.top);
         heading(out, cache_sizes::TITLE, "", self.width, self.paint);
         let columns = TableColumn::all(&cache_sizes::heads(), &cache_sizes::WORDS);
-        Table::new(columns, shown).write_text(out, self.width, self.paint);
+        let table = Table::new(columns, cells).first(3 * self.top, on_page);
+        table.write_text(out, self.width, self.paint);
         self.soft(out, cache_sizes::LEGEND);
     }
 
@@ -228,19 +210,15 @@ impl Writer<'_> {
         let Some(host) = &self.run.host else { return };
         let title = "Source lines of the host by misses";
         heading(out, title, "", self.width, self.paint);
-        let lines = host.lines.iter().take(self.top);
-        let cells: Vec<_> = lines.map(|sum| host.line_row(sum)).collect();
-        let heads = host.line_heads();
-        Table::new(TableColumn::all(&heads, &[0]), cells).write_text(out, self.width, self.paint);
+        let cells = host.lines.iter().map(|sum| host.line_row(sum)).collect();
+        self.table(out, TableColumn::all(&host.line_heads(), &[0]), cells);
         self.soft(out, &host.left_out_text(&host.lines_left_out));
         let title = "Data objects of the host by misses";
         heading(out, title, "", self.width, self.paint);
         let short = ShortNames::of(self.run);
-        let objects = host.objects.iter().take(self.top);
-        let cells: Vec<_> = objects.map(|sum| host.object_row(sum, &short)).collect();
-        let heads = host.object_heads();
-        Table::new(TableColumn::all(&heads, &[0, 1]), cells)
-            .write_text(out, self.width, self.paint);
+        let objects = host.objects.iter();
+        let cells = objects.map(|sum| host.object_row(sum, &short)).collect();
+        self.table(out, TableColumn::all(&host.object_heads(), &[0, 1]), cells);
         self.soft(out, "on the device: memory that copies tie the object to.");
         self.soft(out, &host.left_out_text(&host.objects_left_out));
     }
@@ -299,8 +277,19 @@ impl Writer<'_> {
         let _ = writeln!(out, "     {text}");
     }
 
+    /// Appends the first rows of a table, and how many more the page has.
+    fn table(&self, out: &mut String, columns: Vec<TableColumn>, cells: Vec<Vec<String>>) {
+        let table = Table::new(columns, cells).first(self.top, on_page);
+        table.write_text(out, self.width, self.paint);
+    }
+
     fn soft(&self, out: &mut String, text: &str) {
         let text = wrap(text, self.width, 2);
         let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
     }
+}
+
+/// What a table of a summary leaves out.
+fn on_page(more: usize) -> String {
+    format!("{more} more are on the page.")
 }

@@ -20,7 +20,7 @@ use reuselens_units::Bytes;
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
 use crate::MAKER;
-use tables::{ROWS, section, table_section};
+use tables::{About, ROWS, section, section_as_it_is};
 
 /// What a page of a run shows.
 #[derive(Clone, Debug, Default)]
@@ -102,19 +102,39 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
         heat::write(&mut out, run, &heated);
     }
     if !shared.is_empty() {
-        let about = ("shared", "Arrays in shared memory", SHARED);
-        section(&mut out, about, &rows::ARRAY_HEADS, shared, &[0, 1]);
+        let about = About {
+            id: "shared",
+            title: "Arrays in shared memory",
+            explain: SHARED,
+        };
+        section(&mut out, &about, Table::new(rows::array_columns(), shared));
     }
     copies(&mut out, run);
     host(&mut out, run);
     if !branching.is_empty() {
-        let about = ("branches", "Branches", BRANCHES);
-        section(&mut out, about, &BRANCH_HEADS, branching, &[0, 1]);
+        let about = About {
+            id: "branches",
+            title: "Branches",
+            explain: BRANCHES,
+        };
+        section(
+            &mut out,
+            &about,
+            Table::new(TableColumn::all(&BRANCH_HEADS, &[0, 1]), branching),
+        );
     }
     launches(&mut out, run);
     if !bypass.is_empty() {
-        let about = ("bypass", "Bypassing the L1", BYPASS);
-        section(&mut out, about, &BYPASS_HEADS, bypass, &[0]);
+        let about = About {
+            id: "bypass",
+            title: "Bypassing the L1",
+            explain: BYPASS,
+        };
+        section(
+            &mut out,
+            &about,
+            Table::new(TableColumn::all(&BYPASS_HEADS, &[0]), bypass),
+        );
     }
     page::end(&mut out, MAKER, "");
     out
@@ -136,10 +156,13 @@ fn caches(out: &mut String, rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
     }
-    let about = ("caches", cache_sizes::TITLE, cache_sizes::LEGEND);
-    let heads = cache_sizes::heads();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    section(out, about, &heads, rows, &cache_sizes::WORDS);
+    let about = About {
+        id: "caches",
+        title: cache_sizes::TITLE,
+        explain: cache_sizes::LEGEND,
+    };
+    let columns = TableColumn::all(&cache_sizes::heads(), &cache_sizes::WORDS);
+    section(out, &about, Table::new(columns, rows));
 }
 
 /// Appends the bar at the top, with links to the sections that exist.
@@ -264,25 +287,32 @@ fn kernel_table(out: &mut String, summed: &SummedRun<'_>) {
     let total = summed.all.instructions.threads;
     let kernels = summed.kernels.iter();
     let cells: Vec<_> = kernels.map(|sum| rows::kernel(sum, total)).collect();
-    let about = ("kernels", "Kernels", KERNELS);
-    section(out, about, &rows::KERNEL_HEADS, cells, &[0]);
+    let about = About {
+        id: "kernels",
+        title: "Kernels",
+        explain: KERNELS,
+    };
+    section(out, &about, Table::new(rows::kernel_columns(), cells));
 }
 
 /// Appends what kernels execute.
 fn mix(out: &mut String, summed: &SummedRun<'_>) {
     let rows = summed.kernels.iter().map(|sum| rows::mix(sum, usize::MAX));
-    let rows = rows.collect();
     let explain = match summed.run.origin {
         RunOrigin::Program => MIX.to_owned(),
         RunOrigin::Stream => format!("{MIX} {STREAM_MIX}"),
     };
-    let about = ("mix", "Instruction mix", explain.as_str());
-    section(out, about, &rows::MIX_HEADS, rows, &[0, 4]);
+    let about = About {
+        id: "mix",
+        title: "Instruction mix",
+        explain: explain.as_str(),
+    };
+    section(out, &about, Table::new(rows::mix_columns(), rows));
 }
 
 /// Appends how kernels were launched.
 fn configurations(out: &mut String, kernels: &[KernelSum]) {
-    let columns = TableColumn::all(&rows::CONFIGURATION_HEADS, &[0, 7]);
+    let columns = rows::configuration_columns();
     let table = Table::new(columns, rows::configurations(kernels));
     let mut table = table.first(ROWS, |more| format!("{more} more are in the JSON."));
     if let Some(others) = rows::other_configurations(kernels) {
@@ -292,8 +322,12 @@ fn configurations(out: &mut String, kernels: &[KernelSum]) {
         table.left_out.push_str(&others);
     }
     let title = "Launch configurations and occupancy";
-    let about = ("configurations", title, CONFIGURATIONS);
-    table_section(out, about, &table);
+    let about = About {
+        id: "configurations",
+        title,
+        explain: CONFIGURATIONS,
+    };
+    section_as_it_is(out, &about, &table);
 }
 
 fn objects(out: &mut String, summed: &SummedRun<'_>) {
@@ -319,8 +353,12 @@ fn objects(out: &mut String, summed: &SummedRun<'_>) {
             series: None,
         }
     });
-    let about = ("objects", "Data objects", OBJECTS);
-    section(out, about, &rows::OBJECT_HEADS, rows.collect(), &[0, 1]);
+    let about = About {
+        id: "objects",
+        title: "Data objects",
+        explain: OBJECTS,
+    };
+    section(out, &about, Table::new(rows::object_columns(), rows));
 }
 
 fn copies(out: &mut String, run: &GpuRun) {
@@ -340,8 +378,12 @@ fn copies(out: &mut String, run: &GpuRun) {
             },
         }
     });
-    let about = ("copies", "Copies", COPIES);
-    section(out, about, &rows::COPY_HEADS, rows.collect(), &[0, 1, 2]);
+    let about = About {
+        id: "copies",
+        title: "Copies",
+        explain: COPIES,
+    };
+    section(out, &about, Table::new(rows::copy_columns(), rows));
 }
 
 /// Appends what the host's code accesses, if that was analysed.
@@ -349,8 +391,7 @@ fn host(out: &mut String, run: &GpuRun) {
     let Some(host) = &run.host else { return };
     let short = ShortNames::of(run);
     let rows = host.objects.iter().map(|sum| host.object_row(sum, &short));
-    let heads = host.object_heads();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let objects = Table::new(TableColumn::all(&host.object_heads(), &[0, 1]), rows);
     let explain = format!(
         "Accesses of the program's own code on the host, and their misses in {}. “On the device” is \
          the memory that copies tie the object to. {} The page of {} has all else.",
@@ -359,14 +400,21 @@ fn host(out: &mut String, run: &GpuRun) {
         host.profile
     );
     let explain = escape(&explain);
-    let about = ("host", "Data objects of the host", explain.as_str());
-    section(out, about, &heads, rows.collect(), &[0, 1]);
-    let rows = host.lines.iter().map(|sum| host.line_row(sum)).collect();
-    let heads = host.line_heads();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let about = About {
+        id: "host",
+        title: "Data objects of the host",
+        explain: explain.as_str(),
+    };
+    section(out, &about, objects);
+    let rows = host.lines.iter().map(|sum| host.line_row(sum));
+    let lines = Table::new(TableColumn::all(&host.line_heads(), &[0]), rows);
     let explain = escape(&host.left_out_text(&host.lines_left_out));
-    let about = ("host-lines", "Source lines of the host", explain.as_str());
-    section(out, about, &heads, rows, &[0]);
+    let about = About {
+        id: "host-lines",
+        title: "Source lines of the host",
+        explain: explain.as_str(),
+    };
+    section(out, &about, lines);
 }
 
 const BRANCH_HEADS: [&str; 8] = [
@@ -426,7 +474,11 @@ fn launches(out: &mut String, run: &GpuRun) {
     let mut reports: Vec<&KernelReport> = run.kernels.iter().collect();
     reports.sort_by_key(|report| std::cmp::Reverse(report.instructions.threads));
     let (shown, rest) = reports.split_at(reports.len().min(ROWS / SHOWN.len()));
-    let about = ("launches", "Launches", STATISTICS);
+    let about = About {
+        id: "launches",
+        title: "Launches",
+        explain: STATISTICS,
+    };
     let columns = TableColumn::all(&STATISTIC_HEADS, &[0, 1, 3]);
     let mut table = Table::new(columns, statistics(run, shown));
     if !rest.is_empty() {
@@ -435,7 +487,7 @@ fn launches(out: &mut String, run: &GpuRun) {
         let paths = noun(rest.len() as u64, "call path", "call paths");
         table.left_out = format!("{launches} from {paths} are in the JSON only.");
     }
-    table_section(out, about, &table);
+    section_as_it_is(out, &about, &table);
 }
 
 fn statistics(run: &GpuRun, reports: &[&KernelReport]) -> Vec<Vec<String>> {
