@@ -101,41 +101,12 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     if !heated.is_empty() {
         heat::write(&mut out, run, &heated);
     }
-    if !shared.is_empty() {
-        let about = About {
-            id: "shared",
-            title: "Arrays in shared memory",
-            explain: SHARED,
-        };
-        section(&mut out, &about, Table::new(rows::array_columns(), shared));
-    }
+    shared_arrays(&mut out, shared);
     copies(&mut out, run);
     host(&mut out, run);
-    if !branching.is_empty() {
-        let about = About {
-            id: "branches",
-            title: "Branches",
-            explain: BRANCHES,
-        };
-        section(
-            &mut out,
-            &about,
-            Table::new(TableColumn::all(&BRANCH_HEADS, &[0, 1]), branching),
-        );
-    }
+    branches(&mut out, branching);
     launches(&mut out, run);
-    if !bypass.is_empty() {
-        let about = About {
-            id: "bypass",
-            title: "Bypassing the L1",
-            explain: BYPASS,
-        };
-        section(
-            &mut out,
-            &about,
-            Table::new(TableColumn::all(&BYPASS_HEADS, &[0]), bypass),
-        );
-    }
+    bypassing(&mut out, bypass);
     page::end(&mut out, MAKER, "");
     out
 }
@@ -149,6 +120,50 @@ fn pictures(out: &mut String, summed: &SummedRun<'_>) {
     page::card(out, "reuse", "Reuse and divergence", DISTANCES, |out| {
         bars::write(out, summed.run, kernels);
     });
+}
+
+/// Appends the section if it has rows.
+fn shared_arrays(out: &mut String, rows: Vec<Vec<String>>) {
+    let about = About {
+        id: "shared",
+        title: "Arrays in shared memory",
+        explain: SHARED,
+    };
+    if !rows.is_empty() {
+        section(out, &about, Table::new(rows::array_columns(), rows));
+    }
+}
+
+/// Appends the section if it has rows.
+fn branches(out: &mut String, rows: Vec<Vec<String>>) {
+    let about = About {
+        id: "branches",
+        title: "Branches",
+        explain: BRANCHES,
+    };
+    if !rows.is_empty() {
+        section(
+            out,
+            &about,
+            Table::new(TableColumn::all(&BRANCH_HEADS, &[0, 1]), rows),
+        );
+    }
+}
+
+/// Appends the section if it has rows.
+fn bypassing(out: &mut String, rows: Vec<Vec<String>>) {
+    let about = About {
+        id: "bypass",
+        title: "Bypassing the L1",
+        explain: BYPASS,
+    };
+    if !rows.is_empty() {
+        section(
+            out,
+            &about,
+            Table::new(TableColumn::all(&BYPASS_HEADS, &[0]), rows),
+        );
+    }
 }
 
 /// Appends the table of caches of any size, if it has rows.
