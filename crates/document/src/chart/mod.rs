@@ -192,10 +192,14 @@ impl Panel {
         HEAD + self.area() + FOOT
     }
 
-    fn title(&self) -> &str {
+    /// What readers of screens call it: its title, or what its axes are.
+    fn name(&self) -> String {
         match self {
+            Panel::Lines { title, x, y, .. } if title.is_empty() => {
+                format!("{} by {}", y.name, x.name)
+            }
             Panel::Lines { title, .. } | Panel::Dots { title, .. } | Panel::Heat { title, .. } => {
-                title
+                title.clone()
             }
         }
     }

@@ -71,8 +71,8 @@ fn sizes() -> String {
 
 fn svg(panels: &[Panel], colours: &str) -> String {
     let (height, sizes) = (height(panels), sizes());
-    let titles: Vec<&str> = panels.iter().map(Panel::title).collect();
-    let label = escape(&titles.join("; "));
+    let names: Vec<String> = panels.iter().map(Panel::name).collect();
+    let label = escape(&names.join("; "));
     let mut out = format!(
         "<svg{NAME_SPACE} class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\" aria-label=\"{label}\" width=\"100%\"><style>{colours}{sizes}</style>"

@@ -12,13 +12,11 @@ use super::{Forecast, why};
 /// compare with.
 pub(super) fn cache_table(forecast: &Forecast) -> Table {
     let observed = forecast.observed.map(|(_, _, check)| check);
-    let predicted = ["cache", "fully associative", "with its sets, about"];
-    let mut columns = TableColumn::all(&predicted, &[0]);
+    let mut columns = vec![TableColumn::mixed("cache")];
+    let predicted = ["fully associative", "with its sets, about"];
+    columns.extend(TableColumn::all(&predicted, &[]));
     if observed.is_some() {
-        columns.extend(TableColumn::all(
-            &["observed", "observed with its sets"],
-            &[],
-        ));
+        columns.extend(TableColumn::all(&["observed", "with its sets"], &[]));
     }
     let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
     let row = |(index, cache): (usize, &CacheForecast)| {
