@@ -129,7 +129,7 @@ pub struct Table {
     /// The rows, the one that matters most first.
     pub rows: Vec<TableRow>,
     /// The number of rows that belong to the table and are not in it: too small to be shown, or cut
-    /// by [`first`](Self::first), which says so.
+    /// by [`first`](Self::first), which counts them here.
     pub hidden: usize,
     /// What is not in the table: `12 others`; code is between backticks. Empty for nothing.
     pub left_out: String,
@@ -174,6 +174,7 @@ impl Table {
         } else {
             places
         };
+        // The sort is stable: columns without names keep their order.
         order.sort_by_key(|at| self.columns[*at].holds != Holds::Names);
         order
     }

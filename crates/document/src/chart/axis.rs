@@ -1,7 +1,7 @@
 //! [`Axis`]: where values are between the ends of an axis, whatever its scale.
 
 use super::linear_scale::LinearScale;
-use super::log_scale::{LogScale, is_shown};
+use super::log_scale::LogScale;
 use super::{AxisScale, ChartAxis};
 
 /// An axis that holds given values.
@@ -12,7 +12,7 @@ pub(super) enum Axis {
 }
 
 impl Axis {
-    /// An axis with all of these values, as far as they [have a place](Self::shows).
+    /// An axis with all of these values, as far as they [have a place](ChartAxis::shows).
     pub(super) fn around(axis: &ChartAxis, values: impl Iterator<Item = f64>) -> Self {
         match axis.scale {
             AxisScale::Logarithmic => Axis::Logarithmic(LogScale::around(axis.unit, values)),
@@ -25,14 +25,6 @@ impl Axis {
         match self {
             Axis::Logarithmic(_) => self,
             Axis::Linear(scale) => Axis::Linear(scale.up_to(values)),
-        }
-    }
-
-    /// Whether a value has a place: 0 has none on a logarithmic axis.
-    pub(super) fn shows(self, value: f64) -> bool {
-        match self {
-            Axis::Logarithmic(_) => is_shown(value),
-            Axis::Linear(_) => value.is_finite(),
         }
     }
 

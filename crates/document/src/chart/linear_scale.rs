@@ -66,6 +66,7 @@ impl LinearScale {
         let (low, high) = self.ends;
         let first = (low / self.step).round() as i64;
         let ticks = (first..).map(|at| at as f64 * self.step);
+        // Multiples of a step such as 0.1 are not exact: the last may be a little beyond the end.
         let ticks = ticks.take_while(|tick| *tick <= high * (1.0 + 1e-9) + self.step * 1e-9);
         ticks
             .map(|value| (value, label(self.unit, value)))

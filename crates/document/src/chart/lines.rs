@@ -15,8 +15,9 @@ pub(super) fn draw(
     let times = || points().map(|point| point.0);
     let x = Axis::around(axes[0], times()).across(times());
     let y = Axis::around(axes[1], points().map(|point| point.1));
+    let has_place = |point: &(f64, f64)| axes[0].shows(point.0) && axes[1].shows(point.1);
     let bottom = HEAD + area;
-    if !points().any(|point| x.shows(point.0) && y.shows(point.1)) {
+    if !points().any(has_place) {
         let middle = Length::whole(f64::midpoint(LEFT, RIGHT));
         let at = (middle, Length::whole(f64::midpoint(HEAD, bottom)));
         out.push(Text::label(at, Anchor::Middle, "nothing to show"));
@@ -48,9 +49,9 @@ pub(super) fn draw(
         words: axes[1].name.clone(),
     }));
     for (index, line) in lines.iter().enumerate() {
+        // Values without a place are skipped and the curve goes on; what is no number is a gap.
         for part in line.points.split(|point| point.1.is_nan()) {
-            let shown = part.iter();
-            let shown = shown.filter(|point| x.shows(point.0) && y.shows(point.1));
+            let shown = part.iter().filter(|point| has_place(point));
             let places = shown.map(|point| {
                 (
                     Length::tenths(x.place(point.0, LEFT, RIGHT)),

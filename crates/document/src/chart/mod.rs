@@ -98,6 +98,14 @@ impl ChartAxis {
             ..ChartAxis::logarithmic(name, unit)
         }
     }
+
+    /// Whether a value has a place on the axis: 0 has none on a logarithmic one.
+    pub fn shows(&self, value: f64) -> bool {
+        match self.scale {
+            AxisScale::Logarithmic => log_scale::is_shown(value),
+            AxisScale::Linear => value.is_finite(),
+        }
+    }
 }
 
 /// A row of dots, each with the index of its series.

@@ -18,22 +18,23 @@ impl Table {
     /// are shown as escapes. Cost: linear in the cells, but for those that are cut: these are
     /// sorted.
     pub fn write_text(&self, out: &mut String, width: usize, paint: Paint) {
-        let has_room = |it: &(usize, &TableColumn)| !it.1.on_pages_only;
-        let columns: Vec<(usize, &TableColumn)> =
-            self.columns.iter().enumerate().filter(has_room).collect();
-        if columns.is_empty() {
-            return;
-        }
-        let mut columns: Vec<TextColumn<'_>> = columns
-            .into_iter()
-            .map(|(index, column)| TextColumn {
+        let with_room = self.columns.iter().enumerate();
+        let with_room = with_room.filter(|(_, column)| !column.on_pages_only);
+        let cells = |at: usize| {
+            self.rows
+                .iter()
+                .map(move |row| shown(row.cell(at)).into_owned())
+        };
+        let mut columns: Vec<TextColumn<'_>> = with_room
+            .map(|(at, column)| TextColumn {
                 column,
-                cells: (self.rows.iter())
-                    .map(|row| shown(row.cell(index)).into_owned())
-                    .collect(),
+                cells: cells(at).collect(),
                 width: 0,
             })
             .collect();
+        if columns.is_empty() {
+            return;
+        }
         fit(&mut columns, width);
         for column in &mut columns {
             if column.column.is_cut() {
@@ -68,6 +69,7 @@ fn fit(columns: &mut [TextColumn<'_>], width: usize) {
         it.width = lengths.max().unwrap_or(0);
     }
     let taken: usize = columns.iter().map(|it| it.width + GAP).sum();
+    // One letter at a time, from the widest, so that columns that lose any end equally wide.
     for _ in width..taken {
         let words = columns.iter_mut();
         let words = words.filter(|it| it.column.is_cut());

@@ -4,10 +4,10 @@
 pub mod run;
 pub mod speculation;
 
-use reuselens_document::{AxisScale, ChartAxis, ChartLine, Panel, Unit, sheet};
+use reuselens_document::{ChartAxis, ChartLine, Panel, Section, Unit, sheet};
 
 /// Sections as a page.
-pub fn page(title: &str, facts: &[String], sections: &[reuselens_document::Section]) -> String {
+pub fn page(title: &str, facts: &[String], sections: &[Section]) -> String {
     sheet("presponse", title, facts, sections)
 }
 
@@ -37,17 +37,13 @@ impl OverTime {
     /// place on the axis is a gap. Pictures name a single line in their title: they have no legend
     /// then.
     fn panel(self, lines: Vec<(&str, Vec<f64>)>) -> Panel {
-        let is_shown = |value: f64| match self.y.scale {
-            AxisScale::Logarithmic => value.is_finite() && value > 0.0,
-            AxisScale::Linear => value.is_finite(),
-        };
         let line = |(label, values): (&str, Vec<f64>)| {
-            let last = values.iter().rev().find(|value| is_shown(**value));
+            let last = values.iter().rev().find(|value| self.y.shows(**value));
             let last = last.map_or_else(|| "none".to_owned(), |value| (self.shown)(*value));
             let each = self.x.1 as f64 / values.len().max(1) as f64;
             let times = (1..).map(|at| f64::from(at) * each);
             let values = values.into_iter();
-            let values = values.map(|value| if is_shown(value) { value } else { f64::NAN });
+            let values = values.map(|value| if self.y.shows(value) { value } else { f64::NAN });
             ChartLine {
                 name: format!("{label}, last {last}"),
                 points: times.zip(values).collect(),

@@ -1,6 +1,6 @@
 //! The rows of the tables about lines: how many of the bytes that misses bring in are used, of all
-//! data and of each object. Text, page and JSON have them
-//! in common.
+//! data and of each object. Text, page and JSON have them in
+//! common.
 
 use std::collections::BTreeMap;
 

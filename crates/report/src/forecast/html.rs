@@ -8,7 +8,7 @@ use reuselens_document::{Table, TableColumn, chart_element};
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::lines::with_doubt;
-use super::sums::{cache_table, ranking_words, sums_table, sums_words, unpredictable_table};
+use super::tables::{cache_table, ranking_words, sums_table, sums_words, unpredictable_table};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures};
 use crate::MAKER;

@@ -5,7 +5,7 @@ mod json;
 mod lines;
 mod multiples;
 mod pictures;
-mod sums;
+mod tables;
 mod text;
 
 use reuselens_predict::{Check, Prediction, Unpredictable};

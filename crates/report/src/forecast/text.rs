@@ -11,7 +11,7 @@ use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
 
 use super::Forecast;
 use super::lines::{Others, growth, with_doubt};
-use super::sums::{cache_table, sums_table, sums_words, unpredictable_table};
+use super::tables::{cache_table, sums_table, sums_words, unpredictable_table};
 use crate::text::warnings;
 use crate::words;
 

@@ -7,7 +7,7 @@ use reuselens_predict::{Check, are_near};
 
 use super::{ForecastView, about, interval, short_name};
 use crate::caches;
-use crate::forecast::sums::ranking_words;
+use crate::forecast::tables::ranking_words;
 
 impl ForecastView<'_> {
     pub(super) fn check(&self, out: &mut String) {

@@ -20,7 +20,7 @@ use reuselens_units::Bytes;
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, RunOrigin, STREAM_MIX, ShortNames, SummedRun, cache_sizes, rows};
 use crate::MAKER;
-use tables::{About, ROWS, section, section_as_it_is};
+use tables::{About, ROWS, section, section_as_it_is, section_if_any};
 
 /// What a page of a run shows.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,23 @@ each launch, the deviation, and the extremes.";
 const BYPASS: &str = "How many warps of each block should use the L1, while the loads of the others go past it: by the formula \
 with reuse distances per warp and per block, and the best by the model, with the traffic to the L2 above the best one.";
 
+// The sections that not every run has.
+const SHARED_SECTION: About<'_> = About {
+    id: "shared",
+    title: "Arrays in shared memory",
+    explain: SHARED,
+};
+const BRANCHES_SECTION: About<'_> = About {
+    id: "branches",
+    title: "Branches",
+    explain: BRANCHES,
+};
+const BYPASS_SECTION: About<'_> = About {
+    id: "bypass",
+    title: "Bypassing the L1",
+    explain: BYPASS,
+};
+
 /// A run as one HTML file that works offline: what to change, the kernels, a chart of the memories,
 /// reuse distances, the source with what each line fetches, objects with the parts that are
 /// accessed, copies, branches, and statistics over launches. Below 2 MB for any number of launches,
@@ -101,12 +118,15 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     if !heated.is_empty() {
         heat::write(&mut out, run, &heated);
     }
-    shared_arrays(&mut out, shared);
+    let shared = Table::new(rows::array_columns(), shared);
+    section_if_any(&mut out, &SHARED_SECTION, shared);
     copies(&mut out, run);
     host(&mut out, run);
-    branches(&mut out, branching);
+    let branching = Table::new(TableColumn::all(&BRANCH_HEADS, &[0, 1]), branching);
+    section_if_any(&mut out, &BRANCHES_SECTION, branching);
     launches(&mut out, run);
-    bypassing(&mut out, bypass);
+    let bypass = Table::new(TableColumn::all(&BYPASS_HEADS, &[0]), bypass);
+    section_if_any(&mut out, &BYPASS_SECTION, bypass);
     page::end(&mut out, MAKER, "");
     out
 }
@@ -122,62 +142,15 @@ fn pictures(out: &mut String, summed: &SummedRun<'_>) {
     });
 }
 
-/// Appends the section if it has rows.
-fn shared_arrays(out: &mut String, rows: Vec<Vec<String>>) {
-    let about = About {
-        id: "shared",
-        title: "Arrays in shared memory",
-        explain: SHARED,
-    };
-    if !rows.is_empty() {
-        section(out, &about, Table::new(rows::array_columns(), rows));
-    }
-}
-
-/// Appends the section if it has rows.
-fn branches(out: &mut String, rows: Vec<Vec<String>>) {
-    let about = About {
-        id: "branches",
-        title: "Branches",
-        explain: BRANCHES,
-    };
-    if !rows.is_empty() {
-        section(
-            out,
-            &about,
-            Table::new(TableColumn::all(&BRANCH_HEADS, &[0, 1]), rows),
-        );
-    }
-}
-
-/// Appends the section if it has rows.
-fn bypassing(out: &mut String, rows: Vec<Vec<String>>) {
-    let about = About {
-        id: "bypass",
-        title: "Bypassing the L1",
-        explain: BYPASS,
-    };
-    if !rows.is_empty() {
-        section(
-            out,
-            &about,
-            Table::new(TableColumn::all(&BYPASS_HEADS, &[0]), rows),
-        );
-    }
-}
-
 /// Appends the table of caches of any size, if it has rows.
 fn caches(out: &mut String, rows: Vec<Vec<String>>) {
-    if rows.is_empty() {
-        return;
-    }
     let about = About {
         id: "caches",
         title: cache_sizes::TITLE,
         explain: cache_sizes::LEGEND,
     };
     let columns = TableColumn::all(&cache_sizes::heads(), &cache_sizes::WORDS);
-    section(out, &about, Table::new(columns, rows));
+    section_if_any(out, &about, Table::new(columns, rows));
 }
 
 /// Appends the bar at the top, with links to the sections that exist.

@@ -15,6 +15,13 @@ pub(super) struct About<'a> {
     pub explain: &'a str,
 }
 
+/// As [`section`], or nothing if the table has no rows.
+pub(super) fn section_if_any(out: &mut String, about: &About<'_>, table: Table) {
+    if !table.rows.is_empty() {
+        section(out, about, table);
+    }
+}
+
 /// Appends a section with the first [`ROWS`] rows of a table.
 pub(super) fn section(out: &mut String, about: &About<'_>, table: Table) {
     let table = table.first(ROWS, |more| format!("{more} more are in the JSON."));
